@@ -1,0 +1,30 @@
+// Bundles the compiled workflows once, at build time, so that a control worker starts without webpack.
+// Skipped when the compiled workflows are older than the bundle.
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import path from 'node:path';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const entry = path.join(root, 'dist/workflows/index.js');
+const output = path.join(root, 'dist/workflow-bundle.js');
+
+async function newest(dir) {
+  let latest = 0;
+  for (const item of await readdir(dir, { withFileTypes: true })) {
+    const full = path.join(dir, item.name);
+    const time = item.isDirectory() ? await newest(full) : (await stat(full)).mtimeMs;
+    if (time > latest) latest = time;
+  }
+  return latest;
+}
+
+const sources = Math.max(
+  await newest(path.join(root, 'dist/workflows')),
+  await newest(path.join(root, 'dist/src/domain')),
+);
+const built = await stat(output).then((s) => s.mtimeMs, () => 0);
+if (built <= sources) {
+  const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
+  const { code } = await bundleWorkflowCode({ workflowsPath: entry, logger: new DefaultLogger('WARN') });
+  await writeFile(output, code);
+}

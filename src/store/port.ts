@@ -1,0 +1,252 @@
+/**
+ * The store port. The workflow decides; the store records and fences: every write of a worker is one statement that
+ * touches a row only where attempt and epoch match and the lease is live, and no row touched is `StaleLease`.
+ * Any call may throw `StoreUnavailable`. Rows are plain JSON; times are epoch milliseconds given by the caller.
+ */
+import type {
+  AttemptRef, EndKind, Failure, LeaseStatus, Pins, ReassignRecord, RunStatus, WorkerStatus,
+} from '../domain/types.js';
+
+export type RevisionKind = 'package' | 'workflow' | 'binding';
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+export interface RevisionRow {
+  readonly tenant: string;
+  readonly kind: RevisionKind;
+  readonly name: string;
+  readonly revision: number;
+  /** sha256 of `content`'s canonical JSON (RFC 8785), lower-case hex. */
+  readonly digest: string;
+  readonly content: Json;
+  readonly publishedAt: number;
+  readonly publishedBy: string;
+  readonly accepted: { readonly actor: string; readonly at: number } | null;
+}
+
+export interface RevisionStore {
+  /**
+   * Gives the document the next number of its kind and name. Equal content returns the revision that has it (accepting
+   * it if `accept` and nobody has yet). `revision` states a number: other content there is `RevisionConflict`; a number
+   * beyond the next one is `RevisionConflict` too.
+   */
+  publish(input: {
+    tenant: string; kind: RevisionKind; name: string; revision: number | null; content: Json;
+    accept: boolean; actor: string; at: number;
+  }): Promise<RevisionRow>;
+  /** Records who accepted it and when; the first acceptance stands. `UnknownRevision` when there is none. */
+  accept(input: { tenant: string; kind: RevisionKind; name: string; revision: number; actor: string; at: number }): Promise<RevisionRow>;
+  /** `revision` null: the newest accepted one, else the newest draft. Null when the name is unknown. */
+  get(tenant: string, kind: RevisionKind, name: string, revision: number | null): Promise<RevisionRow | null>;
+  /** Content of a pinned revision, its digest checked: `PinsDamaged` when it is gone or differs. Never another revision. */
+  pinned(tenant: string, kind: RevisionKind, pin: { ref: string; digest: string }): Promise<Json>;
+}
+
+export interface RunRow {
+  readonly tenant: string;
+  readonly run: string;
+  /** Digest of what was launched (pins and input): tells a repeated launch from a conflict. */
+  readonly digest: string;
+  readonly pins: Pins;
+  readonly input: Json;
+  /** A projection: the run's workflow decides. */
+  readonly status: RunStatus;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+}
+
+export interface RunStore {
+  /** Inserts, or returns the row that exists with the same digest; with another digest `RunConflict`. */
+  create(row: Omit<RunRow, 'status' | 'endedAt'>): Promise<RunRow>;
+  get(tenant: string, run: string): Promise<RunRow | null>;
+  /** Newest first. */
+  list(tenant: string): Promise<readonly RunRow[]>;
+  /** Records the end; the first terminal status stands. */
+  close(input: { tenant: string; run: string; status: RunStatus; at: number }): Promise<void>;
+}
+
+/** Names one lease holder's authority in every fenced write. */
+export interface Fence {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  readonly attempt: string;
+  readonly epoch: number;
+}
+
+export interface ClaimInput {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  readonly node: string;
+  /** (Temporal run id, offer's activity id): fresh for each offer. */
+  readonly claimId: string;
+  /** Temporal's try of the claim activity, from 1. A later try overwrites a provisional row; an earlier one is `StaleLease`. */
+  readonly try: number;
+  readonly worker: string;
+  readonly workerClass: string;
+  readonly ownerActor: string | null;
+  readonly spec: string;
+  /** Newest epoch and attempt number that the workflow knows of. */
+  readonly lastEpoch: number;
+  readonly lastNumber: number;
+  readonly hostQueue: string;
+  readonly ttlMs: number;
+  readonly maxDurationMs: number | null;
+  /** The reassign that led to this claim. */
+  readonly reassign: ReassignRecord | null;
+  /** Command id of a direct claim: part of the lease token. Null for hosts. */
+  readonly commandId: string | null;
+  readonly at: number;
+}
+
+/** Where the live lease's activity is, so that its token can be beaten and completed. */
+export interface Attachment {
+  readonly workflowRunId: string;
+  readonly activityId: string;
+  readonly taskToken: Uint8Array;
+}
+
+/** What the holder says of its end before the activity is completed or failed with its id; not terminal. */
+export interface Staged {
+  readonly id: string;
+  readonly kind: 'completion' | 'failure' | 'release';
+  /** Digest of the result artifact's bytes (completion). */
+  readonly result: string | null;
+  readonly failure: Failure | null;
+}
+
+export interface AttemptRow {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  readonly node: string;
+  readonly attempt: string;
+  readonly number: number;
+  readonly epoch: number;
+  readonly claimId: string;
+  readonly worker: string;
+  readonly workerClass: string;
+  readonly workerStatus: WorkerStatus;
+  readonly ownerActor: string | null;
+  readonly lease: string;
+  readonly leaseStatus: LeaseStatus;
+  readonly spec: string;
+  readonly hostQueue: string;
+  readonly ttlMs: number;
+  readonly maxDurationMs: number | null;
+  readonly reassign: ReassignRecord | null;
+  readonly commandId: string | null;
+  readonly claimedAt: number;
+  /** Server time of the first attachment. */
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  readonly failure: Failure | null;
+  /** Last beat + TTL as far as the store was told (outside holders' beats, and at the end); null: ask Temporal. */
+  readonly deadline: number | null;
+  readonly attachment: Attachment | null;
+  readonly staged: Staged | null;
+}
+
+export interface SettleInput {
+  readonly fence: Fence;
+  readonly end: EndKind;
+  /** Staged id that the activity's end carried. */
+  readonly staged: string | null;
+  readonly failure: Failure | null;
+  readonly endedAt: number;
+  readonly deadline: number | null;
+}
+
+/** How the attempt stands in the store after settling: the truth from then on. */
+export interface Settled {
+  readonly end: EndKind;
+  readonly workerStatus: WorkerStatus;
+  readonly leaseStatus: LeaseStatus;
+  readonly failure: Failure | null;
+  readonly result: string | null;
+}
+
+export interface AttemptStore {
+  /**
+   * One transaction: writes attempt and lease rows, provisional. Epoch = max(lastEpoch, the store's newest of the slot) + 1,
+   * number likewise over attempts that are not void. Idempotent by claim id (same try, or the same host queue and worker: same answer). Voids other
+   * provisional rows of the slot. Refuses a voided claim id or an earlier try with `StaleLease`, a live lease of the slot
+   * with `AlreadyLeased`.
+   */
+  claim(input: ClaimInput): Promise<AttemptRef>;
+  /**
+   * Makes a provisional row live (worker `running`), or moves a live one to a new activity after continue-as-new
+   * (`startedAt` stays the first). `StaleLease` when it is void or terminal, or the fence differs.
+   */
+  attach(input: { fence: Fence; attachment: Attachment; at: number }): Promise<AttemptRow>;
+  /** Fenced. Same content again: the staged id that exists. Other content: `CompletionConflict`. */
+  stage(input: { fence: Fence; kind: Staged['kind']; result: string | null; failure: Failure | null }): Promise<Staged>;
+  /** Fenced by live lease: what an outside holder's beat moved the deadline to. */
+  beat(input: { fence: Fence; deadline: number }): Promise<void>;
+  /**
+   * Writes the terminal statuses once; repeated, answers what is recorded. A `success` needs a staged completion with that
+   * id and its result's bytes, a `failure` or `released` that comes from the holder needs a staged row with that id: else
+   * the end becomes `outside` with `CompletedOutside`. (`released` with staged null is a command's and is taken as it is.)
+   */
+  settle(input: SettleInput): Promise<Settled>;
+  /** Tombstone for an offer that ended otherwise, whether or not a row exists; a provisional row becomes void. Idempotent. */
+  voidClaim(input: { tenant: string; run: string; slot: string; claimId: string }): Promise<void>;
+  get(tenant: string, run: string, attempt: string): Promise<AttemptRow | null>;
+  /** In order of epoch; void rows are left out. */
+  list(tenant: string, run: string, slot?: string): Promise<readonly AttemptRow[]>;
+}
+
+export const ARTIFACT_KINDS = ['result', 'decision', 'source', 'checkpoint'] as const;
+export type ArtifactKind = (typeof ARTIFACT_KINDS)[number];
+
+export interface ArtifactRow {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  readonly attempt: string;
+  readonly number: number;
+  readonly kind: ArtifactKind;
+  readonly name: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly mediaType: string;
+  /** Name of the step whose saved result this is, or null. */
+  readonly step: string | null;
+  readonly savedAt: number;
+}
+
+export interface ArtifactStore {
+  /** Stores bytes by sha256. Whole or not at all: a kill in the middle leaves nothing addressable. */
+  putBytes(bytes: Uint8Array): Promise<{ digest: string; size: number }>;
+  /** Bytes, digest checked: `ArtifactMissing` when gone, `ArtifactMismatch` when they differ. */
+  readBytes(digest: string): Promise<Uint8Array>;
+  /**
+   * Fenced metadata row pointing to bytes already put (`ArtifactMissing` without, `ArtifactMismatch` on another size). The
+   * same kind and name again in one attempt replaces nothing: it adds a row, and the newest is what readers take.
+   */
+  save(input: {
+    fence: Fence; kind: ArtifactKind; name: string; digest: string; size: number; mediaType: string; step: string | null; at: number;
+  }): Promise<ArtifactRow>;
+  /** In order of saving; of all attempts, lost ones too. */
+  list(tenant: string, run: string, slot?: string): Promise<readonly ArtifactRow[]>;
+}
+
+/** First answers of commands that do not pass the run's workflow (heartbeat, save, complete, fail, release). */
+export interface CommandLog {
+  recall(tenant: string, run: string, commandId: string): Promise<{ digest: string; answer: Json } | null>;
+  /** The first answer stands and is returned; a second with another digest is `CommandConflict`. */
+  remember(input: { tenant: string; run: string; commandId: string; name: string; digest: string; answer: Json; at: number }): Promise<Json>;
+}
+
+export interface Store {
+  readonly revisions: RevisionStore;
+  readonly runs: RunStore;
+  readonly attempts: AttemptStore;
+  readonly artifacts: ArtifactStore;
+  readonly commands: CommandLog;
+  /** Secret of this store, made once: signs lease tokens. */
+  key(): Promise<Uint8Array>;
+  /** For diagnostics: engine and where it is, no secret. */
+  describe(): { engine: string; location: string };
+  close(): Promise<void>;
+}
