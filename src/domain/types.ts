@@ -140,7 +140,17 @@ export interface Ending {
   /** Id of the staged completion or failure that the activity's end carried, if any. */
   readonly staged: string | null;
   readonly endedAt: number;
+  /** The slot's counts before this end, so that settle's verdict can replace the run's. */
+  readonly undo: Pick<Slot, 'counts' | 'spent' | 'prior' | 'reassign'>;
+  /** Where the slot stood before the claim, for a claim that turns out never to have attached. */
+  readonly before: BeforeClaim;
 }
+
+/** What a failed claim puts the slot back to. */
+export type BeforeClaim = Pick<
+  Slot,
+  'gate' | 'retryTime' | 'spec' | 'workerClass' | 'prior' | 'reassign' | 'number' | 'counts' | 'spent' | 'failure'
+> & { readonly state: 'open' | 'retry-wait' };
 
 /** A reassign as it is recorded: with the attempt that it led to, and in the run until the next claim. */
 export interface ReassignRecord {
@@ -175,6 +185,8 @@ export interface Slot {
   readonly retryTime: number | null;
   /** Worker named by a direct claim that is under way. */
   readonly pendingWorker: string | null;
+  /** Set while `claiming` and `active`. */
+  readonly before: BeforeClaim | null;
   readonly active: AttemptRef | null;
   /** End of the last attempt that the store has not recorded yet. With state `active`: a success being verified. */
   readonly ending: Ending | null;
@@ -192,9 +204,15 @@ export interface Slot {
   /** Why the slot's last attempt, or the slot itself, failed. */
   readonly failure: Failure | null;
   /** While on hold: where the slot goes back to, and why it was held. */
-  readonly hold: { readonly from: 'open' | 'retry-wait' | 'blocked'; readonly reason: string; readonly actor: string; readonly at: number } | null;
-  /** Why the last claim failed; a claim failure is not an attempt. */
-  readonly claimFailure: (Failure & { readonly at: number }) | null;
+  readonly hold: {
+    readonly from: 'open' | 'retry-wait' | 'blocked';
+    readonly gate: Gate | null;
+    readonly reason: string;
+    readonly actor: string;
+    readonly at: number;
+  } | null;
+  /** Why the last claim failed and how many in a row did; a claim failure is not an attempt. */
+  readonly claimFailure: (Failure & { readonly at: number; readonly times: number }) | null;
 }
 
 /** The whole state of a run: what its workflow holds and carries through continue-as-new. */

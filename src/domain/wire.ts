@@ -34,6 +34,10 @@ export interface CarriedState {
   readonly commands: readonly RememberedCommand[];
   /** Temporal run id of the execution before, and the activity ids there of leases that are live. */
   readonly previous: { readonly workflowRunId: string; readonly leases: Readonly<Record<string, string>> } | null;
+  /** When the leases of outside holders end unless they beat again, by attempt. */
+  readonly deadlines: Readonly<Record<string, number>>;
+  /** Offers whose tombstone is not written yet. */
+  readonly voids: readonly VoidClaimInput[];
 }
 
 export interface RememberedCommand {

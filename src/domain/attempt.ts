@@ -1,0 +1,157 @@
+/**
+ * How an attempt begins and ends, for one slot: the table of ends of the design (section 2), row by row. Pure.
+ */
+import type {
+  AttemptRef, BeforeClaim, EndKind, Ending, Failure, Gate, LaunchSpec, LeaseStatus, PriorWorker, RetryPolicy, Slot, WorkerStatus,
+} from './types.js';
+
+interface EndRow {
+  readonly worker: WorkerStatus;
+  readonly lease: LeaseStatus;
+  readonly count: 'failures' | 'losses' | 'releases' | null;
+  /** `by mode`: the retry policy decides; null: the slot leaves the waiting states. */
+  readonly gate: Gate | 'by mode' | null;
+}
+
+/** `never-attached` is no row: such a claim leaves no attempt. */
+export const ENDS: Readonly<Record<Exclude<EndKind, 'never-attached'>, EndRow>> = {
+  success: { worker: 'succeeded', lease: 'released', count: null, gate: null },
+  failure: { worker: 'failed', lease: 'released', count: 'failures', gate: 'by mode' },
+  outside: { worker: 'failed', lease: 'released', count: 'failures', gate: 'by mode' },
+  expired: { worker: 'lost', lease: 'expired', count: 'losses', gate: 'by mode' },
+  'max-duration': { worker: 'lost', lease: 'expired', count: 'losses', gate: 'by mode' },
+  released: { worker: 'released', lease: 'released', count: 'releases', gate: 'open' },
+  revoked: { worker: 'cancelled', lease: 'revoked', count: null, gate: 'reassign' },
+  cancelled: { worker: 'cancelled', lease: 'revoked', count: null, gate: null },
+};
+
+export interface AttemptEnd {
+  readonly end: EndKind;
+  readonly failure: Failure | null;
+  /** Staged id that the activity's end carried. */
+  readonly staged: string | null;
+  readonly now: number;
+}
+
+/** Remembers where the slot stands, so that a claim that fails leaves no trace. */
+export function beforeClaim(slot: Slot): BeforeClaim {
+  const { gate, retryTime, spec, workerClass, prior, reassign, number, counts, spent, failure } = slot;
+  const state = slot.state === 'retry-wait' ? 'retry-wait' : 'open';
+  return { state, gate, retryTime, spec, workerClass, prior, reassign, number, counts, spent, failure };
+}
+
+/** The claim's transaction is complete: the slot is active. */
+export function beginAttempt(slot: Slot, attempt: AttemptRef, now: number): Slot {
+  return {
+    ...slot,
+    state: 'active',
+    gate: null,
+    retryTime: null,
+    pendingWorker: null,
+    before: slot.before ?? beforeClaim(slot),
+    // Measured from the server's time at which the run learnt of it, never from the host's clock.
+    active: { ...attempt, startedAt: now },
+    epoch: attempt.epoch,
+    number: attempt.number,
+    counts: { ...slot.counts, claims: slot.counts.claims + 1 },
+  };
+}
+
+/** A claim that failed: the slot is where it was, and the failure can be read. Never counts as work. */
+export function undoClaim(slot: Slot, failure: Failure, now: number): Slot {
+  const back: Partial<Slot> = slot.before ?? {};
+  const times = (slot.claimFailure?.times ?? 0) + 1;
+  return { ...slot, ...back, pendingWorker: null, before: null, active: null, claimFailure: { ...failure, at: now, times } };
+}
+
+/**
+ * The attempt is over. Its worker's status is terminal from here on, its lease's only once the store has recorded it
+ * ({@link settleAttempt}); a success changes nothing before that.
+ */
+export function endAttempt(slot: Slot, spec: LaunchSpec, input: AttemptEnd): Slot {
+  const attempt = slot.active;
+  if (!attempt) throw new RangeError(`slot ${slot.slot} has no active attempt`);
+  const before = slot.before ?? beforeClaim({ ...slot, state: 'open' });
+  const { counts, spent, prior, reassign } = slot;
+  const { now, ...said } = input;
+  const ending: Ending = { attempt, ...said, endedAt: now, undo: { counts, spent, prior, reassign }, before };
+  if (input.end === 'success') return { ...slot, ending };
+  return applyEnd({ ...slot, ending }, spec, ending);
+}
+
+/** The store's verdict on an end: it stands, or the end that the store found instead replaces it. */
+export function settleAttempt(
+  slot: Slot,
+  spec: LaunchSpec,
+  settled: { end: EndKind; workerStatus: WorkerStatus; leaseStatus: LeaseStatus; failure: Failure | null; result: string | null },
+): Slot {
+  const ending = slot.ending;
+  if (!ending) return slot;
+  const corrected = settled.end === ending.end ? slot : correct(slot, spec, ending, settled);
+  if (settled.end === 'never-attached') return { ...corrected, ending: null };
+  const prior = { ...priorOf(ending.attempt, settled.end), status: settled.workerStatus, leaseStatus: settled.leaseStatus };
+  const done = { ...corrected, ending: null, prior };
+  if (settled.end !== 'success') return explained(done, spec.retry, settled);
+  const result = settled.result;
+  return { ...done, state: 'succeeded', active: null, before: null, reassign: null, claimFailure: null, result, failure: null };
+}
+
+/** Words the slot's failure as the store knows it; a budget that is used up is named beside it. */
+function explained(slot: Slot, retry: RetryPolicy, last: { end: EndKind; failure: Failure | null }): Slot {
+  const failure = last.failure ?? slot.failure;
+  const counted = last.end !== 'never-attached' && ENDS[last.end].gate === 'by mode';
+  const used = counted ? exhausted(slot, retry) : null;
+  if (!used) return { ...slot, failure };
+  const why = `budget of ${retry[used]} ${used} used up`;
+  return { ...slot, failure: { code: failure?.code ?? 'AgentError', message: failure ? `${failure.message}; ${why}` : why } };
+}
+
+/** The budget that is used up since the last reassign, if any. */
+export function exhausted(slot: Slot, retry: RetryPolicy): 'failures' | 'losses' | null {
+  if (slot.spent.failures >= retry.failures) return 'failures';
+  return slot.spent.losses >= retry.losses ? 'losses' : null;
+}
+
+function correct(slot: Slot, spec: LaunchSpec, ending: Ending, settled: { end: EndKind; failure: Failure | null }): Slot {
+  // Cancelled meanwhile, with its run or alone: only the record of the attempt changes.
+  if (slot.state !== 'active' && slot.state !== 'retry-wait' && slot.state !== ending.before.state) return slot;
+  const active = { ...slot, ...ending.undo, state: 'active' as const, active: ending.attempt, before: ending.before };
+  return applyEnd(active, spec, { ...ending, end: settled.end, failure: settled.failure });
+}
+
+function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {
+  const failure = ending.failure;
+  if (ending.end === 'never-attached') {
+    return undoClaim(slot, failure ?? { code: 'NeverAttached', message: 'the worker never attached' }, ending.endedAt);
+  }
+  const row = ENDS[ending.end];
+  const prior = priorOf(ending.attempt, ending.end);
+  const over = { ...slot, active: null, before: null, reassign: null, claimFailure: null, prior, failure };
+  const counted = row.count ? { ...over, counts: raise(slot.counts, row.count) } : over;
+  if (row.gate === null) return { ...counted, state: 'cancelled', gate: null, retryTime: null };
+  if (row.gate !== 'by mode') return waiting(counted, row.gate, null);
+  const spent = row.count === 'failures' || row.count === 'losses' ? raise(slot.spent, row.count) : slot.spent;
+  return explained(byMode({ ...counted, spent }, spec.retry, ending.endedAt), spec.retry, ending);
+}
+
+function byMode(slot: Slot, retry: RetryPolicy, now: number): Slot {
+  if (exhausted(slot, retry)) {
+    if (retry.onExhausted === 'fail') return { ...slot, state: 'failed', gate: null, retryTime: null };
+    return waiting(slot, 'reassign', null);
+  }
+  if (retry.mode === 'manual') return waiting(slot, 'reassign', null);
+  const { initialMs, factor, maxMs } = retry.backoff;
+  const ends = slot.spent.failures + slot.spent.losses;
+  return waiting(slot, 'time', now + Math.min(maxMs, initialMs * factor ** Math.max(0, ends - 1)));
+}
+
+const waiting = (slot: Slot, gate: Gate, retryTime: number | null): Slot => ({ ...slot, state: 'retry-wait', gate, retryTime });
+
+function priorOf(attempt: AttemptRef, end: Exclude<EndKind, 'never-attached'>): PriorWorker {
+  const { number, worker, workerClass, ownerActor } = attempt;
+  return { attempt: attempt.attempt, number, worker, workerClass, ownerActor, status: ENDS[end].worker, leaseStatus: 'live' };
+}
+
+function raise<C extends object, K extends keyof C>(counts: C, name: K): C {
+  return { ...counts, [name]: Number(counts[name]) + 1 };
+}

@@ -1,0 +1,80 @@
+/**
+ * The run's transition function: state and fact in, state out, nothing done. The workflow applies its result and then
+ * makes the world agree with {@link wants}. Facts that come too late (about an attempt that is over) change nothing.
+ */
+import { beginAttempt, endAttempt, settleAttempt, undoClaim } from './attempt.js';
+import { applyClaiming, checkClaim } from './claim.js';
+import type { Command } from './commands.js';
+import type { Refusal } from './errors.js';
+import { applyReassign, checkReassign } from './reassign.js';
+import { advance, isOver, specOf, withSlot } from './run.js';
+import { applyCancelRun, applySteer, checkCancelRun, checkSteer } from './steer.js';
+import type { AttemptRef, EndKind, Failure, RunState, Slot } from './types.js';
+import type { SettledAttempt } from './wire.js';
+
+export type Fact =
+  | { readonly kind: 'claimed'; readonly slot: string; readonly attempt: AttemptRef }
+  | { readonly kind: 'claim-failed'; readonly slot: string; readonly failure: Failure }
+  | {
+      readonly kind: 'attempt-ended'; readonly slot: string; readonly attempt: string;
+      readonly end: EndKind; readonly staged: string | null; readonly failure: Failure | null;
+    }
+  | { readonly kind: 'settled'; readonly slot: string; readonly attempt: string; readonly settled: SettledAttempt }
+  | { readonly kind: 'time-passed' };
+
+/** The guards of a well-formed command. `claim`: of a direct one. */
+export function check(state: RunState, command: Command, now: number): Refusal | null {
+  if (command.name === 'claim') return checkClaim(state, command, now);
+  if (command.name === 'reassign') return checkReassign(state, command, now);
+  if (command.name === 'cancelRun') return checkCancelRun(state, command, now);
+  return checkSteer(command.name, state, command, now);
+}
+
+/** The state after a command that {@link check} let pass. A direct claim is `claiming` then, until its fact comes. */
+export function obey(state: RunState, command: Command, now: number): RunState {
+  if (command.name === 'cancelRun') return applyCancelRun(state, now);
+  if (command.name === 'claim') return withSlot(state, applyClaiming(state, command));
+  const slot = command.name === 'reassign' ? applyReassign(state, command, now) : applySteer(command.name, state, command, now);
+  return advance(withSlot(state, slot), now);
+}
+
+/** The state after something that happened. */
+export function observe(state: RunState, fact: Fact, now: number): RunState {
+  if (fact.kind === 'time-passed') return expireByDuration(state, now);
+  const slot = state.slots[fact.slot];
+  if (!slot) return state;
+  const next = observeSlot(state, slot, fact, now);
+  return next === slot ? state : advance(withSlot(state, next), now);
+}
+
+function observeSlot(state: RunState, slot: Slot, fact: Exclude<Fact, { kind: 'time-passed' }>, now: number): Slot {
+  switch (fact.kind) {
+    case 'claimed': {
+      // The run ended, or the slot was put on hold, while the offer's claim was on its way: the lease is given back at once.
+      const begun = beginAttempt(slot, fact.attempt, now);
+      if (isOver(slot)) return { ...endAttempt(begun, specOf(state, slot), gone(now)), state: slot.state };
+      return begun;
+    }
+    case 'claim-failed':
+      return isOver(slot) || slot.state === 'active' ? slot : undoClaim(slot, fact.failure, now);
+    case 'attempt-ended':
+      if (slot.active?.attempt !== fact.attempt || slot.ending) return slot;
+      return endAttempt(slot, specOf(state, slot), { end: fact.end, staged: fact.staged, failure: fact.failure, now });
+    case 'settled':
+      if (slot.ending?.attempt.attempt !== fact.attempt) return slot;
+      return settleAttempt(slot, specOf(state, slot), fact.settled);
+  }
+}
+
+const gone = (now: number) => ({ end: 'cancelled' as const, failure: { code: 'Cancelled', message: 'the slot was over' }, staged: null, now });
+
+function expireByDuration(state: RunState, now: number): RunState {
+  let next = state;
+  for (const slot of Object.values(state.slots)) {
+    const attempt = slot.active;
+    if (!attempt || slot.ending || attempt.maxDurationMs === null || now < attempt.startedAt + attempt.maxDurationMs) continue;
+    const failure = { code: 'MaxDuration', message: `the attempt took longer than ${attempt.maxDurationMs} ms` };
+    next = withSlot(next, endAttempt(slot, specOf(state, slot), { end: 'max-duration', failure, staged: null, now }));
+  }
+  return next === state ? state : advance(next, now);
+}

@@ -1,0 +1,83 @@
+/**
+ * Rules for ids and texts (design, section 5): one place for client, validator, store and agents. Pure.
+ */
+import { BatonError, refusal, type Refusal } from './errors.js';
+
+const ID = /^[A-Za-z0-9._-]{1,128}$/;
+/** Nothing but White_Space, control (Cc) and format (Cf) characters. */
+const BLANK = /^[\p{White_Space}\p{Cc}\p{Cf}]*$/u;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Longest reason or message, in Unicode code points. */
+export const MAX_TEXT = 4_000;
+/** Largest inline value (run input, slot result), in bytes of its JSON as UTF-8. */
+export const MAX_INLINE_BYTES = 64 * 1024;
+
+export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value);
+export const isBlank = (text: string): boolean => BLANK.test(text);
+
+/** Length in code points, as a person counts characters. */
+export function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+/** Bytes of a text as UTF-8; counted by hand because the workflow sandbox has no Buffer. */
+export function utf8Bytes(text: string): number {
+  let bytes = 0;
+  for (const char of text) {
+    const code = char.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return bytes;
+}
+
+/** What is wrong with an id, or null. */
+export function idProblem(field: string, value: unknown): Refusal | null {
+  if (isId(value)) return null;
+  return refusal('InvalidCommand', `\`${field}\` must be 1 to 128 of A-Z a-z 0-9 . _ -`, { field, value: shown(value) });
+}
+
+/**
+ * What is wrong with a text, or null. Blank texts pass: whether a reason is required is a guard of its own.
+ *
+ * @param max most code points, default {@link MAX_TEXT}
+ */
+export function textProblem(field: string, value: unknown, max = MAX_TEXT): Refusal | null {
+  if (typeof value !== 'string') return refusal('InvalidCommand', `\`${field}\` must be a text`, { field, value: shown(value) });
+  if (value.includes('\0') || LONE_SURROGATE.test(value)) {
+    return refusal('InvalidCommand', `\`${field}\` holds a NUL or half a surrogate pair`, { field });
+  }
+  // Every code point has one or two UTF-16 units: a text far too long need not be counted.
+  const size = value.length > max * 2 ? value.length : codePoints(value);
+  return size <= max ? null : refusal('TooLarge', `\`${field}\` is too long`, { field, size, limit: max, unit: 'code points' });
+}
+
+/** Throws `InvalidCommand` unless the value is an id. */
+export function checkId(field: string, value: unknown): string {
+  const problem = idProblem(field, value);
+  if (problem) throw BatonError.from(problem);
+  return value as string;
+}
+
+/** Throws `InvalidCommand` or `TooLarge` unless the value is a text within the limit. Blank is allowed. */
+export function checkText(field: string, value: unknown, max = MAX_TEXT): string {
+  const problem = textProblem(field, value, max);
+  if (problem) throw BatonError.from(problem);
+  return value as string;
+}
+
+/** Throws `TooLarge` when a value's JSON is over the inline limit. Returns the JSON. */
+export function checkInline(field: string, value: unknown, limit = MAX_INLINE_BYTES): string {
+  const json = JSON.stringify(value ?? null);
+  const size = utf8Bytes(json);
+  if (size > limit) throw BatonError.of('TooLarge', `\`${field}\` is too large to be given inline`, { field, size, limit, unit: 'bytes' });
+  return json;
+}
+
+/** A value for an error message: short, whatever was sent. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

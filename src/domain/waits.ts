@@ -1,0 +1,35 @@
+/** What a slot waits for and who may act, in words: for `show`, `watch` and the Temporal UI. Pure. */
+import { exhausted } from './attempt.js';
+import { nodeOf, specOf } from './run.js';
+import type { RunState, Slot } from './types.js';
+
+const time = (at: number): string => new Date(at).toISOString();
+
+/** Null when the slot is over. */
+export function waitsFor(state: RunState, slot: Slot): string | null {
+  if (slot.ending) return slot.state === 'active' ? 'the success to be recorded' : 'the end of the last attempt to be recorded';
+  const spec = specOf(state, slot);
+  const by = spec.dispatch === 'queue' ? `a host of class ${slot.workerClass}` : `a direct claim by ${spec.workerClasses.join(' or ')}`;
+  switch (slot.state) {
+    case 'blocked':
+      return `nodes ${nodeOf(state.plan, slot.node).dependsOn.join(', ')}`;
+    case 'open':
+      return slot.claimFailure ? `${by} (last claim failed: ${slot.claimFailure.code})` : by;
+    case 'claiming':
+      return `the claim of ${slot.pendingWorker ?? 'a worker'}`;
+    case 'active':
+      return `${slot.active?.worker ?? 'its worker'} to finish`;
+    case 'on-hold':
+      return `release-hold (held by ${slot.hold?.actor ?? 'somebody'}: ${slot.hold?.reason ?? ''})`;
+    case 'retry-wait': {
+      if (slot.gate === 'open') return by;
+      if (slot.gate === 'time') return `${by}, from ${time(slot.retryTime ?? 0)}`;
+      const used = exhausted(slot, spec.retry);
+      const why = used ? `budget of ${spec.retry[used]} ${used} used up` : 'manual retry';
+      const owner = slot.prior?.ownerActor;
+      return `a reassign${owner ? ` by ${owner}` : ''} (${why})`;
+    }
+    default:
+      return null;
+  }
+}
