@@ -1,0 +1,103 @@
+/** The handoff: all that the next worker of a slot is given, read from the store alone (design, "Handoff"). */
+import { loadPlan, verifyPins } from '../definitions/resolve.js';
+import { BatonError } from '../domain/errors.js';
+import type { PlanNode, RunPlan } from '../domain/types.js';
+import type { AttemptRow, Json, Store } from '../store/port.js';
+import { stepPlan } from './step-plan.js';
+import type { Handoff, LoadedAttachment } from './types.js';
+import { artifactView, attemptView, type LeaseKnowledge } from './views.js';
+
+export interface HandoffInput {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  /** Epoch of the claim that is handed over: only attempts below it count as earlier. Absent: all attempts. */
+  readonly before?: number | undefined;
+  /** How a live lease stands now (for `recovery`, which may be asked while somebody works). */
+  readonly ask?: LeaseKnowledge | undefined;
+}
+
+/**
+ * Builds the handoff of a slot. `attachments` are the pinned texts, their digests checked.
+ *
+ * Throws `RunNotFound`, `SlotNotFound`, `PinsDamaged`, `ArtifactMissing` or `ArtifactMismatch` (an upstream result).
+ */
+export async function buildHandoff(
+  store: Store,
+  input: HandoffInput,
+): Promise<{ handoff: Handoff; attachments: readonly LoadedAttachment[] }> {
+  const { tenant, run, slot, before = Infinity } = input;
+  const row = await store.runs.get(tenant, run);
+  if (row === null) throw BatonError.of('RunNotFound', 'no such run of this tenant', { run });
+  const plan = await loadPlan(store, tenant, row.pins);
+  const name = plan.nodes.find((node) => node.slots.includes(slot))?.node;
+  if (name === undefined) throw BatonError.of('SlotNotFound', 'the run has no such slot', { run, slot });
+  const [{ plan: node, attachments }, allAttempts, allArtifacts, upstream] = await Promise.all([
+    verifyPins(store, tenant, row.pins, name),
+    store.attempts.list(tenant, run, slot),
+    store.artifacts.list(tenant, run, slot),
+    upstreamResults(store, tenant, run, plan, name),
+  ]);
+  const attempts = allAttempts.filter((attempt) => attempt.epoch < before);
+  const earlier = new Set(attempts.map((attempt) => attempt.attempt));
+  const artifacts = allArtifacts.filter((artifact) => earlier.has(artifact.attempt));
+  const handoff: Handoff = {
+    pins: row.pins,
+    agent: node.agent,
+    attachments: node.attachments,
+    input: row.input,
+    upstream,
+    attempts: attempts.map((attempt) => attemptView(attempt, input.ask)),
+    artifacts: artifacts.map(artifactView),
+    effects: [],
+    plan: node.steps && stepPlan(node.steps, artifacts, attempts),
+  };
+  return { handoff, attachments };
+}
+
+/**
+ * Results of the nodes that a node depends on, by node name. A node that declares `slots` gives an object by slot name,
+ * whatever their number; a slot without success (a failed optional one, or not done yet) gives null.
+ */
+async function upstreamResults(
+  store: Store,
+  tenant: string,
+  run: string,
+  plan: RunPlan,
+  name: string,
+): Promise<Readonly<Record<string, Json>>> {
+  const dependsOn = plan.nodes.find((node) => node.node === name)?.dependsOn ?? [];
+  const nodes = plan.nodes.filter((node) => dependsOn.includes(node.node));
+  const results = await Promise.all(
+    nodes.map(async (node): Promise<[string, Json]> => {
+      const values = await Promise.all(
+        node.slots.map(async (slot): Promise<[string, Json]> => [
+          slot,
+          await slotResult(store, tenant, run, slot),
+        ]),
+      );
+      return [node.node, isSingle(node) ? (values[0]?.[1] ?? null) : Object.fromEntries(values)];
+    }),
+  );
+  return Object.fromEntries(results);
+}
+
+const isSingle = (node: PlanNode): boolean => node.slots.length === 1 && node.slots[0] === node.node;
+
+/** The JSON value that a slot succeeded with, or null when it has not. Digest checked by the store. */
+export async function slotResult(store: Store, tenant: string, run: string, slot: string): Promise<Json> {
+  const attempts: readonly AttemptRow[] = await store.attempts.list(tenant, run, slot);
+  const digest = attempts.findLast((attempt) => attempt.workerStatus === 'succeeded')?.staged?.result ?? null;
+  if (digest === null) return null;
+  const text = new TextDecoder().decode(await store.artifacts.readBytes(digest));
+  try {
+    return JSON.parse(text) as Json;
+  } catch (cause) {
+    const { message, details } = BatonError.of('ArtifactMismatch', 'the result of a slot is no JSON', {
+      run,
+      slot,
+      digest,
+    });
+    throw new BatonError('ArtifactMismatch', message, details, { cause });
+  }
+}

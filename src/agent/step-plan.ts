@@ -1,0 +1,37 @@
+/**
+ * The plan of a node that declares `steps`: what is done and by whom, and what a successor must repeat. Pure.
+ *
+ * A declared step is *done* when its own result is saved: by `ctx.step` under exactly that name, or, by a holder from
+ * outside (a direct claim, which has no `ctx.step`), as an artifact of exactly that name. Steps of an agent named
+ * `<step>/…`, `<step>.…` or `<step>:…` are items of a declared step: they are kept and reused one by one, but until the
+ * step itself is saved it stays `repeat`, since only its agent knows how many items there are. `ambiguous` is for
+ * effects whose outcome nobody knows.
+ */
+import type { ArtifactRow, AttemptRow } from '../store/port.js';
+import type { PlanStep } from './types.js';
+
+/**
+ * @param steps step names as the node declares them
+ * @param artifacts of the slot's earlier attempts, in order of saving
+ * @param attempts the slot's earlier attempts
+ */
+export function stepPlan(
+  steps: readonly string[],
+  artifacts: readonly ArtifactRow[],
+  attempts: readonly Pick<AttemptRow, 'attempt' | 'commandId'>[],
+): readonly PlanStep[] {
+  const outside = new Set(attempts.filter((row) => row.commandId !== null).map((row) => row.attempt));
+  const savedAs = (row: ArtifactRow): string | null =>
+    row.step ?? (outside.has(row.attempt) ? row.name : null);
+  return steps.map((step): PlanStep => {
+    // The first saved result is the one that every later call of the step gets back.
+    const saved = artifacts.find((row) => savedAs(row) === step);
+    return { step, status: saved === undefined ? 'repeat' : 'done', by: saved?.attempt ?? null };
+  });
+}
+
+/** How many items of a declared step are saved (`notes/left-pad` is an item of `notes`). */
+export function savedItems(step: string, names: readonly string[]): number {
+  const items = names.filter((name) => name.startsWith(step) && /^[/.:]./su.test(name.slice(step.length)));
+  return new Set(items).size;
+}

@@ -1,0 +1,132 @@
+/** Pins: resolved once at launch, read back by digest ever after. Nothing falls back to another revision. */
+import type { LoadedAttachment } from '../agent/types.js';
+import { BatonError, isErrorCode } from '../domain/errors.js';
+import type { Pin, Pins, PlanNode, RunPlan } from '../domain/types.js';
+import type { RevisionKind, RevisionRow, Store } from '../store/port.js';
+import { parseRef } from './fields.js';
+import { parseStored } from './parse.js';
+import { planOf } from './plan.js';
+
+export interface LaunchRefs {
+  readonly tenant: string;
+  /** `name` (the newest accepted revision) or `name@revision`. */
+  readonly package: string;
+  /** Default: what the package says. */
+  readonly workflow?: string | undefined;
+  /** Default: what the package says. */
+  readonly binding?: string | undefined;
+}
+
+/**
+ * Resolves package, workflow and binding to revisions and checks that they fit. Throws `UnknownRevision`,
+ * `RevisionNotAccepted` (a stated draft, or a name with drafts only) and `InvalidCommand`.
+ */
+export async function resolveLaunch(store: Store, input: LaunchRefs): Promise<{ pins: Pins; plan: RunPlan }> {
+  const { tenant } = input;
+  const packageRow = await accepted(store, tenant, 'package', input.package);
+  const document = parseStored('package', refOf(packageRow), packageRow.content);
+  const named = (kind: 'workflow' | 'binding'): string => {
+    const ref = input[kind] ?? document[kind];
+    if (ref !== undefined) return ref;
+    throw BatonError.of(
+      'InvalidCommand',
+      `package ${refOf(packageRow)} names no ${kind}, so the launch must`,
+      { field: kind },
+    );
+  };
+  const workflow = await accepted(store, tenant, 'workflow', named('workflow'));
+  const binding = await accepted(store, tenant, 'binding', named('binding'));
+  const pins = { package: pinOf(packageRow), workflow: pinOf(workflow), binding: pinOf(binding) };
+  return { pins, plan: join(pins, workflow.content, binding.content) };
+}
+
+/** The plan of a run from its pins; throws `PinsDamaged` when pinned content is gone or differs. */
+export async function loadPlan(store: Store, tenant: string, pins: Pins): Promise<RunPlan> {
+  const [workflow, binding] = await Promise.all([
+    store.revisions.pinned(tenant, 'workflow', pins.workflow),
+    store.revisions.pinned(tenant, 'binding', pins.binding),
+  ]);
+  return join(pins, workflow, binding);
+}
+
+/**
+ * Reads all that is pinned for one node, digests checked: the three revisions and the bytes of the node's attachments.
+ * Throws `PinsDamaged` naming what is missing or differs.
+ */
+export async function verifyPins(
+  store: Store,
+  tenant: string,
+  pins: Pins,
+  node: string,
+): Promise<{ plan: PlanNode; attachments: readonly LoadedAttachment[] }> {
+  const [plan] = await Promise.all([
+    loadPlan(store, tenant, pins),
+    store.revisions.pinned(tenant, 'package', pins.package),
+  ]);
+  const found = plan.nodes.find((candidate) => candidate.node === node);
+  if (found === undefined) {
+    throw BatonError.of('PinsDamaged', `the pinned workflow has no node ${node}`, {
+      workflow: pins.workflow.ref,
+      node,
+    });
+  }
+  const attachments = await Promise.all(
+    found.attachments.map(async (attachment): Promise<LoadedAttachment> => {
+      const bytes = await store.artifacts.readBytes(attachment.digest).catch((error: unknown) => {
+        throw damaged(error, {
+          binding: pins.binding.ref,
+          node,
+          attachment: `${attachment.kind}/${attachment.name}`,
+          digest: attachment.digest,
+        });
+      });
+      return { ...attachment, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) };
+    }),
+  );
+  return { plan: found, attachments };
+}
+
+function join(pins: Pins, workflow: RevisionRow['content'], binding: RevisionRow['content']): RunPlan {
+  return planOf(
+    parseStored('workflow', pins.workflow.ref, workflow),
+    parseStored('binding', pins.binding.ref, binding),
+    { workflow: pins.workflow.ref, binding: pins.binding.ref },
+  );
+}
+
+async function accepted(
+  store: Store,
+  tenant: string,
+  kind: RevisionKind,
+  stated: string,
+): Promise<RevisionRow> {
+  const ref = parseRef(stated);
+  if (ref === null)
+    throw BatonError.of('InvalidCommand', `${kind} must be NAME or NAME@REVISION`, {
+      field: kind,
+      value: stated,
+    });
+  const row = await store.revisions.get(tenant, kind, ref.name, ref.revision);
+  if (row === null)
+    throw BatonError.of('UnknownRevision', `there is no ${kind} ${stated}`, { kind, ref: stated });
+  if (row.accepted === null) {
+    throw BatonError.of('RevisionNotAccepted', `${kind} ${refOf(row)} is a draft`, { kind, ref: refOf(row) });
+  }
+  return row;
+}
+
+const refOf = (row: RevisionRow): string => `${row.name}@${row.revision}`;
+const pinOf = (row: RevisionRow): Pin => ({ ref: refOf(row), digest: row.digest });
+
+/** Missing or different bytes are damage; an unreachable store is not. */
+function damaged(error: unknown, facts: Record<string, unknown>): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (!isErrorCode(code) || (code !== 'ArtifactMissing' && code !== 'ArtifactMismatch')) return error;
+  const what = code === 'ArtifactMissing' ? 'are gone' : 'differ from their digest';
+  const { message, details } = BatonError.of(
+    'PinsDamaged',
+    `the bytes of a pinned attachment ${what}`,
+    facts,
+  );
+  return new BatonError('PinsDamaged', message, details, { cause: error });
+}
