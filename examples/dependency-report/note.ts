@@ -20,78 +20,74 @@ export async function noteOf(
   policy: Policy,
   options: { node: string; signal?: AbortSignal },
 ): Promise<Note> {
-  const present: string[] = [];
-  for (const place of listed.places) {
-    const folder = path.join(project, place);
-    if (
-      await access(path.join(folder, 'package.json')).then(
-        () => true,
-        () => false,
-      )
-    )
-      present.push(folder);
-  }
+  const present = await presentFolders(project, listed.places);
   const folder = present[0];
   const manifest = folder === undefined ? {} : await packageJson(folder);
   const contents: Content[] = [];
   // Local packages are the project's own folders, with builds and data in them; only what came from outside is hashed.
   if (listed.origin !== 'local')
     for (const one of present) contents.push(await readContent(one, options.signal));
+  const licence = licenceOf(listed, manifest, folder && (await licenceFiles(folder)), policy);
   const installed = typeof manifest['version'] === 'string' ? manifest['version'] : null;
-  const sameVersion = installed === null || listed.origin !== 'registry' || installed === listed.version;
-  const presence = folder === undefined ? 'absent' : sameVersion ? 'installed' : 'other version';
-  const licence = licenceOf(
-    listed,
-    manifest,
-    folder === undefined ? null : await licenceFiles(folder),
-    policy,
-  );
+  const presence =
+    folder === undefined
+      ? 'absent'
+      : installed !== null && listed.origin === 'registry' && installed !== listed.version
+        ? 'other version'
+        : 'installed';
+  const here = presence !== 'absent';
+  const accepts = { includePrerelease: true };
   const engines =
     listed.engines === null
       ? null
-      : {
-          range: listed.engines,
-          accepts: semver.satisfies(options.node, listed.engines, { includePrerelease: true }),
-        };
-  const questions: Question[] = [
-    ...(folder !== undefined && Object.keys(manifest).length === 0
-      ? [{ code: 'unreadable' as const, text: `Its package.json cannot be read: ${folder}.` }]
-      : []),
-    ...(listed.origin === 'local' && manifest['private'] === true ? [] : licenceQuestions(licence, policy)),
-    ...(listed.deprecated === null
-      ? []
-      : [{ code: 'deprecated' as const, text: `Its authors say: ${listed.deprecated}` }]),
-    ...(presence === 'other version'
-      ? [
-          {
-            code: 'version-differs' as const,
-            text: `The lock wants ${listed.version}, installed is ${String(installed)}.`,
-          },
-        ]
-      : []),
-    ...(new Set(contents.map((content) => content.digest)).size > 1
-      ? [{ code: 'content-differs' as const, text: `Its ${present.length} copies differ from each other.` }]
-      : []),
-    ...(engines !== null && !engines.accepts && presence !== 'absent'
-      ? [{ code: 'engines' as const, text: `It wants Node ${engines.range}, this is ${options.node}.` }]
-      : []),
-  ];
+      : { range: listed.engines, accepts: semver.satisfies(options.node, listed.engines, accepts) };
+
+  const questions: Question[] = [];
+  const ask = (code: Question['code'], text: string): number => questions.push({ code, text });
+  if (here && Object.keys(manifest).length === 0) ask('unreadable', 'Its package.json cannot be read.');
+  if (listed.origin !== 'local' || manifest['private'] !== true) askOfLicence(licence, policy, ask);
+  if (listed.deprecated !== null) ask('deprecated', `Its authors say: ${listed.deprecated}`);
+  if (presence === 'other version') {
+    ask('version-differs', `The lock wants ${listed.version}, installed is ${installed ?? 'unknown'}.`);
+  }
+  if (new Set(contents.map((content) => content.digest)).size > 1) {
+    ask('content-differs', `Its ${present.length} copies differ from each other.`);
+  }
+  if (here && listed.installScript)
+    ask('install-script', 'It runs a script of its own when it is installed.');
+  if (here && engines?.accepts === false)
+    ask('engines', `It wants Node ${engines.range}, this is ${options.node}.`);
+
   const released = folder === undefined ? null : await releaseDate(folder, listed.version);
   return { package: listed, presence, licence, released, engines, content: contents[0] ?? null, questions };
 }
 
-/** The licence from the first of package.json, lock and licence file that states one. `files` null: not installed. */
+/** The places of a package that are there; optional packages of other platforms are not. */
+async function presentFolders(project: string, places: readonly string[]): Promise<string[]> {
+  const folders = places.map((place) => path.join(project, place));
+  const there = await Promise.all(
+    folders.map((folder) =>
+      access(path.join(folder, 'package.json')).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return folders.filter((_, index) => there[index]);
+}
+
+/** The licence from the first of package.json, lock and licence file that states one. `files` undefined: not installed. */
 function licenceOf(
   listed: Listed,
   manifest: Record<string, unknown>,
-  files: readonly LicenceFile[] | null,
+  files: readonly LicenceFile[] | undefined,
   policy: Policy,
 ): Licence {
   const byFile = [...new Set((files ?? []).flatMap((file) => file.looksLike))];
   const own = statedLicence(manifest);
   const stated = own ?? listed.licence ?? (byFile.length > 0 ? byFile.join(' AND ') : null);
   if (stated === null) {
-    const unread = files === null;
+    const unread = files === undefined;
     const none = { stated, expression: null, corrected: false, from: 'nowhere' as const, files: files ?? [] };
     return { ...none, class: unread ? 'unread' : 'unknown' };
   }
@@ -106,26 +102,34 @@ function licenceOf(
   };
 }
 
-function licenceQuestions(licence: Licence, policy: Policy): Question[] {
-  if (licence.class === 'unread') return [];
-  if (licence.stated === null)
-    return [{ code: 'licence-missing', text: 'It states no licence and carries no known text of one.' }];
-  if (licence.expression === null)
-    return [{ code: 'licence-unknown', text: `"${licence.stated}" is no SPDX expression; read its terms.` }];
-  const questions: Question[] = [];
+function askOfLicence(
+  licence: Licence,
+  policy: Policy,
+  ask: (code: Question['code'], text: string) => unknown,
+): void {
+  if (licence.class === 'unread') return;
+  if (licence.stated === null) {
+    ask('licence-missing', 'It states no licence and carries no known text of one.');
+    return;
+  }
+  if (licence.expression === null) {
+    ask('licence-unknown', `"${licence.stated}" is no SPDX expression; read its terms.`);
+    return;
+  }
   if (policy.ask.some((name) => name === licence.class)) {
-    const text =
-      licence.class === 'unknown'
+    const unknown = licence.class === 'unknown';
+    ask(
+      'licence-asks',
+      unknown
         ? `The policy does not know ${licence.expression}.`
-        : `${licence.expression} is ${licence.class}.`;
-    questions.push({ code: 'licence-asks', text });
+        : `${licence.expression} is ${licence.class}.`,
+    );
   }
   const texts = [...new Set(licence.files.flatMap((file) => file.looksLike))];
   if (texts.length > 0 && licence.from !== 'licence file' && !agrees(licence.expression, texts)) {
-    questions.push({
-      code: 'licence-differs',
-      text: `It states ${licence.expression}, but carries the text of ${texts.join(' and ')}.`,
-    });
+    ask(
+      'licence-differs',
+      `It states ${licence.expression}, but carries the text of ${texts.join(' and ')}.`,
+    );
   }
-  return questions;
 }

@@ -71,6 +71,7 @@ export interface Question {
     | 'deprecated'
     | 'version-differs'
     | 'content-differs'
+    | 'install-script'
     | 'engines'
     | 'unreadable';
   readonly text: string;
