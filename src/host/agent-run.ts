@@ -1,0 +1,115 @@
+/**
+ * One agent at work under one lease: loads what it is handed, runs it, and tells the first thing that ends the attempt: its
+ * result or error, a release, an operator's revocation, or the end of the lease. A roll-over of the run only brings the
+ * keeper a new activity; the agent does not notice.
+ */
+import type { Client } from '@temporalio/client';
+import type { Logger } from '@temporalio/common';
+import pRetry from 'p-retry';
+import { fenceOf, isCode, storeWithin, type Held } from '../../activities/claims-shared.js';
+import { createContext } from '../agent/context.js';
+import { buildHandoff } from '../agent/handoff.js';
+import type { AgentDefinition } from '../agent/types.js';
+import type { PerformInput } from '../domain/wire.js';
+import type { Fence, Store } from '../store/port.js';
+import { findLeaseEnd } from './lease-check.js';
+import { LeaseKeeper } from './keeper.js';
+import { failureOf, outcomeOf, stage, tell, type Outcome } from './outcome.js';
+
+export interface AgentRunOptions {
+  readonly definition: AgentDefinition;
+  readonly work: PerformInput;
+  readonly held: Held;
+  readonly client: Client;
+  readonly store: Store;
+  readonly logger: Logger;
+}
+
+export class AgentRun {
+  /** Resolves when the attempt's end is told, or cannot be any more. Never rejects. */
+  readonly told: Promise<void>;
+  /** Resolves when the agent's own code has ended too: only then is its place free. Never rejects. */
+  readonly gone: Promise<void>;
+  readonly #options: AgentRunOptions;
+  readonly #fence: Fence;
+  readonly #keeper: LeaseKeeper;
+  #interrupt: (outcome: Outcome) => void = () => undefined;
+
+  constructor(options: AgentRunOptions) {
+    const { client, store, work, held } = options;
+    this.#options = options;
+    this.#fence = fenceOf(work);
+    const interrupted = new Promise<Outcome>((resolve) => (this.#interrupt = resolve));
+    this.#keeper = new LeaseKeeper(
+      {
+        attempt: work.attempt.attempt,
+        ttlMs: work.attempt.ttlMs,
+        heartbeat: (token, progress) => client.activity.heartbeat(token, progress),
+        findEnd: (where) => findLeaseEnd(client, store, this.#fence, where),
+        onRevoked: (by) => this.#interrupt({ kind: 'revoked', why: `the activity was ${by}` }),
+        onOver: () => this.#interrupt({ kind: 'over' }),
+      },
+      held,
+    );
+    const working = this.#work();
+    this.told = Promise.race([interrupted, working]).then((outcome) => this.#tell(outcome));
+    this.gone = Promise.all([this.told, working]).then(() => undefined);
+  }
+
+  get attempt(): string {
+    return this.#fence.attempt;
+  }
+
+  /** A new activity for the lease, after a roll-over. False when this run has no use for it any more. */
+  reattach(held: Held): boolean {
+    return this.#keeper.attach(held);
+  }
+
+  /** Gives the lease up: the agent's signal fires, its slot is claimable again at once. Resolves when that is told. */
+  async release(why: string): Promise<void> {
+    this.#interrupt({ kind: 'release', failure: { code: 'Released', message: why } });
+    this.#keeper.withdraw(why);
+    await this.told;
+  }
+
+  /** Never rejects: whatever the agent throws is an outcome. */
+  async #work(): Promise<Outcome> {
+    const { definition, store, work } = this.#options;
+    try {
+      const { tenant, run, slot } = work;
+      const load = () => storeWithin(buildHandoff(store, { tenant, run, slot, before: this.attempt }), 10_000, `handoff of ${slot}`);
+      const { handoff, attachments } = await this.#persistently(load);
+      const context = createContext({ store, authority: this.#keeper, work, handoff, attachments });
+      return outcomeOf(await definition.run(context));
+    } catch (error) {
+      return { kind: 'failure', failure: failureOf(error) };
+    }
+  }
+
+  async #tell(outcome: Outcome): Promise<void> {
+    const { client, store, logger } = this.#options;
+    const facts = { attempt: this.attempt, slot: this.#fence.slot, run: this.#fence.run };
+    try {
+      if (outcome.kind === 'failure') logger.warn(`agent failed: ${outcome.failure.message}`, { ...facts, code: outcome.failure.code });
+      const staged = await this.#persistently(() => storeWithin(stage(store, this.#fence, outcome), 10_000, 'staging the end'));
+      const acknowledged = await this.#keeper.finish(tell(client.activity, outcome, staged));
+      if (!acknowledged) logger.warn('lease ended before the attempt’s end was acknowledged', { ...facts, end: outcome.kind });
+    } catch (error) {
+      if (isCode(error, 'StaleLease')) this.#keeper.lose('the store refused its end');
+      else this.#keeper.lose('its end could not be told');
+      logger.warn('attempt’s end could not be told', { ...facts, end: outcome.kind, error });
+    }
+  }
+
+  /** As long as the lease lasts: a store that is away for a while costs no work. */
+  #persistently<T>(call: () => Promise<T>): Promise<T> {
+    return pRetry(call, {
+      forever: true,
+      retries: Number.POSITIVE_INFINITY,
+      minTimeout: 50,
+      maxTimeout: 1_000,
+      signal: this.#keeper.ended,
+      shouldRetry: ({ error }) => isCode(error, 'StoreUnavailable'),
+    });
+  }
+}
