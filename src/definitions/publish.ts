@@ -1,7 +1,7 @@
 /** `publish` and `accept`: documents become immutable revisions, and somebody answers for them. */
 import { BatonError } from '../domain/errors.js';
-import { canonicalJson } from '../store/canonical.js';
 import type { RevisionKind, RevisionRow, Store } from '../store/port.js';
+import { checkRevisions } from './conflicts.js';
 import { parseRef } from './fields.js';
 import { definitionOf, readDefinitions, type Definition } from './read.js';
 
@@ -114,48 +114,4 @@ async function collect(input: PublishInput): Promise<readonly Definition[]> {
   if (definitions.length === 0)
     throw BatonError.of('InvalidCommand', 'there is nothing to publish', { field: 'documents' });
   return definitions;
-}
-
-/** Finds conflicts before the first write. The store checks again, since somebody may publish at the same time. */
-async function checkRevisions(
-  store: Store,
-  tenant: string,
-  definitions: readonly Definition[],
-): Promise<void> {
-  const planned = new Map<string, string>();
-  const contentOf = async (kind: RevisionKind, name: string, revision: number): Promise<string | null> => {
-    const here = planned.get(`${kind}/${name}@${revision}`);
-    if (here !== undefined) return here;
-    const row = await store.revisions.get(tenant, kind, name, revision);
-    return row === null ? null : canonicalJson(row.content);
-  };
-  const unstated = new Map<string, Definition>();
-  for (const definition of definitions) {
-    const { kind, name, revision, source } = definition;
-    const content = canonicalJson(definition.content);
-    const facts = { ...source, kind, name, revision };
-    if (revision === null) {
-      const twin = unstated.get(`${kind}/${name}`);
-      if (twin !== undefined && canonicalJson(twin.content) !== content) {
-        throw BatonError.of('InvalidCommand', `${kind} ${name} is there twice with different content`, {
-          ...facts,
-          field: 'name',
-        });
-      }
-      unstated.set(`${kind}/${name}`, definition);
-      continue;
-    }
-    const existing = await contentOf(kind, name, revision);
-    if (existing !== null && existing !== content) {
-      throw BatonError.of('RevisionConflict', `${kind} ${name}@${revision} exists with other content`, facts);
-    }
-    if (existing === null && revision > 1 && (await contentOf(kind, name, revision - 1)) === null) {
-      throw BatonError.of(
-        'RevisionConflict',
-        `${kind} ${name}@${revision} would leave a gap: the one before it does not exist`,
-        facts,
-      );
-    }
-    planned.set(`${kind}/${name}@${revision}`, content);
-  }
 }

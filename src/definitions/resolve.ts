@@ -2,6 +2,7 @@
 import type { LoadedAttachment } from '../agent/types.js';
 import { BatonError, isErrorCode } from '../domain/errors.js';
 import type { Pin, Pins, PlanNode, RunPlan } from '../domain/types.js';
+import { digestOf } from '../store/canonical.js';
 import type { RevisionKind, RevisionRow, Store } from '../store/port.js';
 import { parseRef } from './fields.js';
 import { parseStored } from './parse.js';
@@ -19,7 +20,8 @@ export interface LaunchRefs {
 
 /**
  * Resolves package, workflow and binding to revisions and checks that they fit. Throws `UnknownRevision`,
- * `RevisionNotAccepted` (a stated draft, or a name with drafts only) and `InvalidCommand`.
+ * `RevisionNotAccepted` (a stated draft, or a name with drafts only), `PinsDamaged` (content that is not what was published)
+ * and `InvalidCommand`.
  */
 export async function resolveLaunch(store: Store, input: LaunchRefs): Promise<{ pins: Pins; plan: RunPlan }> {
   const { tenant } = input;
@@ -111,6 +113,12 @@ async function accepted(
     throw BatonError.of('UnknownRevision', `there is no ${kind} ${stated}`, { kind, ref: stated });
   if (row.accepted === null) {
     throw BatonError.of('RevisionNotAccepted', `${kind} ${refOf(row)} is a draft`, { kind, ref: refOf(row) });
+  }
+  if (digestOf(row.content) !== row.digest) {
+    throw BatonError.of('PinsDamaged', `stored content of ${kind} ${refOf(row)} differs from its digest`, {
+      kind,
+      ref: refOf(row),
+    });
   }
   return row;
 }
