@@ -1,0 +1,108 @@
+/** Saved outputs: metadata rows, fenced by the live lease, that point to bytes by digest. */
+import { sql, type Selectable } from 'kysely';
+import { BatonError } from '../domain/errors.js';
+import type { Blobs } from './blobs.js';
+import type { ArtifactRow, ArtifactStore } from './port.js';
+import { fencedRow, staleLease } from './rows.js';
+import type { Db, Tables } from './schema.js';
+
+const rowOf = (row: Selectable<Tables['artifacts']>): ArtifactRow => ({
+  tenant: row.tenant,
+  run: row.run,
+  slot: row.slot,
+  attempt: row.attempt,
+  number: row.number,
+  kind: row.kind,
+  name: row.name,
+  digest: row.digest,
+  size: row.size,
+  mediaType: row.media_type,
+  step: row.step,
+  savedAt: row.saved_at,
+});
+
+export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
+  return {
+    putBytes: (content) => bytes.put(content),
+    readBytes: (digest) => bytes.read(digest),
+
+    async save({ fence, kind, name, digest, size, mediaType, step, at }) {
+      // Bytes are never taken away, so their check may come before the write; the lease is checked by the write itself.
+      const stored = await bytes.size(digest);
+      const saved =
+        stored === size
+          ? await db
+              .insertInto('artifacts')
+              .columns([
+                'tenant',
+                'run',
+                'slot',
+                'attempt',
+                'number',
+                'kind',
+                'name',
+                'digest',
+                'size',
+                'media_type',
+                'step',
+                'saved_at',
+              ])
+              .expression((eb) =>
+                eb
+                  .selectFrom('leases as l')
+                  .innerJoin('attempts as a', (join) =>
+                    join
+                      .onRef('a.tenant', '=', 'l.tenant')
+                      .onRef('a.run', '=', 'l.run')
+                      .onRef('a.attempt', '=', 'l.attempt'),
+                  )
+                  .select([
+                    'l.tenant',
+                    'l.run',
+                    'l.slot',
+                    'l.attempt',
+                    'a.number',
+                    sql<typeof kind>`${kind}`.as('kind'),
+                    sql<string>`${name}`.as('name'),
+                    sql<string>`${digest}`.as('digest'),
+                    sql<number>`${size}`.as('size'),
+                    sql<string>`${mediaType}`.as('media_type'),
+                    sql<string | null>`${step}`.as('step'),
+                    sql<number>`${at}`.as('saved_at'),
+                  ])
+                  .where('l.tenant', '=', fence.tenant)
+                  .where('l.run', '=', fence.run)
+                  .where('l.attempt', '=', fence.attempt)
+                  .where('l.slot', '=', fence.slot)
+                  .where('l.epoch', '=', fence.epoch)
+                  .where('l.status', '=', 'live'),
+              )
+              .returningAll()
+              .executeTakeFirst()
+          : undefined;
+      if (saved) return rowOf(saved);
+      const lease = await fencedRow(db, fence);
+      if (lease?.status !== 'live' || stored === size) throw staleLease(fence, lease?.status);
+      if (stored === null)
+        throw BatonError.of('ArtifactMissing', 'the store has no bytes of that digest', { name, digest });
+      throw BatonError.of('ArtifactMismatch', 'the stored bytes have another size', {
+        name,
+        digest,
+        size,
+        stored,
+      });
+    },
+
+    async list(tenant, run, slot) {
+      const rows = await db
+        .selectFrom('artifacts')
+        .selectAll()
+        .where('tenant', '=', tenant)
+        .where('run', '=', run)
+        .$if(slot !== undefined, (query) => query.where('slot', '=', slot!))
+        .orderBy('seq')
+        .execute();
+      return rows.map(rowOf);
+    },
+  };
+}

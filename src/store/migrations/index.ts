@@ -1,0 +1,5 @@
+/** All migrations by name, in order. A released one is never edited: the next change is a new file. */
+import type { Migration } from 'kysely';
+import { first } from './0001-first.js';
+
+export const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001-first': first };
