@@ -147,8 +147,11 @@ async function firstReadable(project: string, names: string[]): Promise<{ file: 
 
 /** The `package.json` of a folder; empty when it is missing or no JSON. */
 export async function packageJson(folder: string): Promise<Fields> {
-  return readFile(path.join(folder, 'package.json'), 'utf8').then(
-    (bytes) => fields(JSON.parse(bytes.replace(/^\uFEFF/, ''))),
-    () => ({}),
-  );
+  try {
+    return fields(
+      JSON.parse((await readFile(path.join(folder, 'package.json'), 'utf8')).replace(/^\uFEFF/, '')),
+    );
+  } catch {
+    return {};
+  }
 }

@@ -27,7 +27,8 @@ export async function noteOf(
   // Local packages are the project's own folders, with builds and data in them; only what came from outside is hashed.
   if (listed.origin !== 'local')
     for (const one of present) contents.push(await readContent(one, options.signal));
-  const licence = licenceOf(listed, manifest, folder && (await licenceFiles(folder)), policy);
+  const files = folder === undefined ? undefined : await licenceFiles(folder);
+  const licence = licenceOf(listed, manifest, files, policy);
   const installed = typeof manifest['version'] === 'string' ? manifest['version'] : null;
   const presence =
     folder === undefined
