@@ -1,0 +1,160 @@
+/**
+ * Launch: resolves package, workflow and binding to revisions once, records the run, then starts its workflow. The row comes
+ * first: a crash between the two is repaired by launching again, and a second launch of the same id is told apart by it.
+ */
+import { randomBytes } from 'node:crypto';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { BatonError } from '../domain/errors.js';
+import { checkId, checkInline } from '../domain/text.js';
+import type { Pins } from '../domain/types.js';
+import { RUN_WORKFLOW, SEARCH_ATTRIBUTES, workflowIdOf, type RunInput } from '../domain/wire.js';
+import { resolveLaunch } from '../definitions/resolve.js';
+import { digestOf } from '../store/canonical.js';
+import type { Json } from '../store/port.js';
+import { toBatonError } from './failure.js';
+import { uiAddress, type Session } from './session.js';
+
+/** Lowest threshold that leaves a run room to work between two roll-overs. */
+export const MIN_ROLL_OVER_EVENTS = 40;
+
+export interface LaunchRequest {
+  /** `name` or `name@revision`; without a revision the newest accepted one. */
+  readonly package: string;
+  /** Instead of the package's own. */
+  readonly workflow?: string;
+  readonly binding?: string;
+  /** Run id, unique in the tenant. Default: `<package>-<random>`. */
+  readonly run?: string;
+  /** Any JSON, at most 64 KiB. Default null. */
+  readonly input?: Json;
+  /** History events after which the run continues as new; at least 40. Default: when the server suggests it. */
+  readonly rollOverEvents?: number;
+}
+
+/** The JSON of `baton launch`. */
+export interface Launched {
+  readonly tenant: string;
+  readonly run: string;
+  readonly workflowId: string;
+  readonly pins: Pins;
+  /** The run in Temporal's UI, or null when the UI's address is not known. */
+  readonly ui: string | null;
+}
+
+/**
+ * Starts a run, or answers with the one that exists under the same id with the same content.
+ *
+ * @throws BatonError `InvalidCommand`, `TooLarge`, `UnknownRevision`, `RevisionNotAccepted`, `RunConflict`, `StoreUnavailable`, …
+ */
+export async function launch(session: Session, request: LaunchRequest): Promise<Launched> {
+  const { tenant } = session;
+  const input = request.input ?? null;
+  checkInline('input', input);
+  const rollOverEvents = checkRollOver(request.rollOverEvents);
+  const run = request.run === undefined ? makeRunId(request.package) : checkId('run', request.run);
+  const store = await session.store();
+  const { pins, plan } = await resolveLaunch(store, {
+    tenant,
+    package: request.package,
+    ...(request.workflow === undefined ? {} : { workflow: request.workflow }),
+    ...(request.binding === undefined ? {} : { binding: request.binding }),
+  });
+  const known = await store.runs.get(tenant, run);
+  const digest = digestOf({ pins, input } as unknown as Json);
+  if (known && known.digest !== digest) {
+    throw BatonError.of('RunConflict', 'the run id is taken by a run with other pins or input', { tenant, run });
+  }
+  const row = await store.runs.create({ tenant, run, digest, pins, input, createdAt: Date.now() });
+  const workflowId = workflowIdOf(tenant, run);
+  const launched: Launched = { tenant, run, workflowId, pins: row.pins, ui: uiAddress(session, workflowId) };
+  // A run that has ended is the run that exists: its id is never started again, not even after Temporal's retention.
+  if (row.status !== 'running') return launched;
+  await start(session, {
+    tenant,
+    run,
+    pins,
+    plan,
+    searchAttributes: await registeredAttributes(session),
+    rollOverEvents,
+    carried: null,
+  });
+  return launched;
+}
+
+async function start(session: Session, input: RunInput): Promise<void> {
+  const { client, tenant } = session;
+  const { run, pins } = input;
+  const has = (name: string): boolean => input.searchAttributes.includes(name);
+  const attributes = {
+    ...(has('BatonTenant') ? { BatonTenant: [tenant] } : {}),
+    ...(has('BatonPackage') ? { BatonPackage: [pins.package.ref] } : {}),
+    ...(has('BatonStatus') ? { BatonStatus: ['running'] } : {}),
+  };
+  try {
+    await client.withDeadline(Date.now() + session.timeoutMs, () =>
+      client.workflow.start(RUN_WORKFLOW, {
+        workflowId: workflowIdOf(tenant, run),
+        taskQueue: session.taskQueue,
+        args: [input],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        memo: { tenant, run, pins },
+        staticSummary: `${pins.package.ref} for ${tenant}`,
+        staticDetails: details(input),
+        // Typed pairs would need the attributes' types known to this client; the plain form is accepted by every server.
+        ...(Object.keys(attributes).length > 0 ? { searchAttributes: attributes } : {}),
+      }),
+    );
+  } catch (error) {
+    // Closed under the same id: it was launched with this content, for the row says so.
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return;
+    throw toBatonError(error, { tenant, run });
+  }
+}
+
+function details({ tenant, run, pins, plan }: RunInput): string {
+  const rows = plan.nodes.map(
+    ({ node, slots, dependsOn, agent }) =>
+      `| ${node} | ${slots.join(', ')} | ${dependsOn.join(', ') || '–'} | ${agent.name}@${agent.revision} |`,
+  );
+  return [
+    `Run **${run}** of tenant **${tenant}**`,
+    '',
+    ...(['package', 'workflow', 'binding'] as const).map((kind) => `- ${kind} \`${pins[kind].ref}\` ${pins[kind].digest}`),
+    '',
+    '| node | slots | depends on | agent |',
+    '| --- | --- | --- | --- |',
+    ...rows.slice(0, 50),
+    ...(rows.length > 50 ? [`| … ${rows.length - 50} more | | | |`] : []),
+  ].join('\n');
+}
+
+/** Which of Baton's search attributes the namespace has: only those may be set, since an unknown one would hang the run. */
+export async function registeredAttributes(session: Session): Promise<readonly string[]> {
+  const { client } = session;
+  const ask = client.connection as { operatorService?: { listSearchAttributes(req: object): Promise<{ customAttributes?: object | null }> } };
+  try {
+    const found = await client.withDeadline(Date.now() + 5_000, async () =>
+      ask.operatorService?.listSearchAttributes({ namespace: client.options.namespace }),
+    );
+    const custom = Object.keys(found?.customAttributes ?? {});
+    return SEARCH_ATTRIBUTES.filter((name) => custom.includes(name));
+  } catch {
+    // Listing needs rights that a client may lack. Attributes are optional; a launch is not stopped for them.
+    return [];
+  }
+}
+
+function checkRollOver(value: number | undefined): number | null {
+  if (value === undefined) return null;
+  if (Number.isInteger(value) && value >= MIN_ROLL_OVER_EVENTS) return value;
+  throw BatonError.of('InvalidCommand', `\`rollOverEvents\` must be a whole number of at least ${MIN_ROLL_OVER_EVENTS}`, {
+    field: 'rollOverEvents',
+    value,
+  });
+}
+
+function makeRunId(packageRef: string): string {
+  const name = packageRef.replace(/@.*$/, '').slice(0, 110);
+  return checkId('run', `${name}-${randomBytes(4).toString('hex')}`);
+}

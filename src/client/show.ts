@@ -1,0 +1,93 @@
+/** The JSON of `show`: a run with its slots, each lease seen through its deadline. */
+import { isOver, specOf } from '../domain/run.js';
+import type { Counts, Failure, Gate, Pins, RunState, RunStatus, Slot, SlotState } from '../domain/types.js';
+import type { AttemptRow, Json } from '../store/port.js';
+import { isExpired, leaseDeadline } from './leases.js';
+import { readJson, readRun, type RunRead } from './reads.js';
+import type { Session } from './session.js';
+
+export interface SlotShown {
+  readonly slot: string;
+  readonly node: string;
+  readonly state: SlotState;
+  readonly gate: Gate | null;
+  readonly spec: { readonly id: string; readonly workerClasses: readonly string[]; readonly dispatch: 'queue' | 'direct' };
+  readonly retryTime: string | null;
+  readonly pendingWorker: string | null;
+  readonly activeWorker: string | null;
+  readonly priorWorker: string | null;
+  readonly reassignReason: string | null;
+  /** The active lease is past its deadline and not settled yet. */
+  readonly expired: boolean;
+  /** Nodes whose end a blocked slot waits for. */
+  readonly waitsFor: readonly string[];
+  readonly epoch: number | null;
+  readonly counts: Counts;
+  readonly result: Json;
+  /** Why the last attempt, or the slot, failed. */
+  readonly failure: Failure | null;
+  /** Why the last claim failed; a failed claim is no attempt. */
+  readonly claimFailure: Failure | null;
+  readonly hold: { readonly reason: string; readonly actor: string; readonly at: string } | null;
+}
+
+export interface RunShown {
+  readonly tenant: string;
+  readonly run: string;
+  readonly status: RunStatus;
+  readonly pins: Pins;
+  readonly slots: readonly SlotShown[];
+  /** `store` when no control worker answered: gates and reassigns are not known then. */
+  readonly source: 'workflow' | 'store';
+}
+
+/** @throws BatonError `RunNotFound`, `TemporalUnavailable`, `StoreUnavailable` */
+export async function showRun(session: Session, run: string): Promise<RunShown> {
+  const read = await readRun(session, run);
+  const { tenant } = session;
+  const slots = await Promise.all(Object.values(read.state.slots).map((slot) => showSlot(session, read, slot)));
+  return { tenant, run, status: read.status, pins: read.state.pins, slots, source: read.source };
+}
+
+async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<SlotShown> {
+  const { id, workerClasses, dispatch } = specOf(read.state, slot);
+  const { counts, epoch, failure, gate, node, state } = slot;
+  return {
+    slot: slot.slot,
+    node,
+    state,
+    gate,
+    spec: { id, workerClasses, dispatch },
+    retryTime: iso(slot.retryTime),
+    pendingWorker: slot.pendingWorker,
+    activeWorker: slot.active?.worker ?? null,
+    priorWorker: slot.prior?.worker ?? null,
+    reassignReason: slot.reassign?.reason ?? null,
+    expired: await activeExpired(session, read, slot),
+    waitsFor: state === 'blocked' ? unfinished(read.state, node) : [],
+    epoch,
+    counts,
+    result: await readJson(session, slot.result),
+    failure,
+    claimFailure: slot.claimFailure ? { code: slot.claimFailure.code, message: slot.claimFailure.message } : null,
+    hold: slot.hold ? { reason: slot.hold.reason, actor: slot.hold.actor, at: iso(slot.hold.at) as string } : null,
+  };
+}
+
+async function activeExpired(session: Session, read: RunRead, slot: Slot): Promise<boolean> {
+  if (!slot.active || slot.ending) return false;
+  const store = await session.store();
+  const row: AttemptRow | null = await store.attempts.get(session.tenant, read.state.run, slot.active.attempt);
+  return row !== null && isExpired(row, leaseDeadline(row, read.execution), Date.now());
+}
+
+function unfinished(state: RunState, node: string): string[] {
+  const waiting = state.plan.nodes.find((candidate) => candidate.node === node)?.dependsOn ?? [];
+  return waiting.filter((name) => {
+    const slots = state.plan.nodes.find((candidate) => candidate.node === name)?.slots ?? [];
+    return !slots.every((slot) => state.slots[slot] !== undefined && isOver(state.slots[slot]));
+  });
+}
+
+/** ISO 8601 UTC; null stays null. */
+export const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
