@@ -24,8 +24,8 @@ export function stepPlan(
   const savedAs = (row: ArtifactRow): string | null =>
     row.step ?? (outside.has(row.attempt) ? row.name : null);
   return steps.map((step): PlanStep => {
-    // The first saved result is the one that every later call of the step gets back.
-    const saved = artifacts.find((row) => savedAs(row) === step);
+    // The newest of a name is what readers take, `ctx.step` too.
+    const saved = artifacts.findLast((row) => savedAs(row) === step);
     return { step, status: saved === undefined ? 'repeat' : 'done', by: saved?.attempt ?? null };
   });
 }
