@@ -2,7 +2,18 @@
  * How an attempt begins and ends, for one slot: the table of ends of the design (section 2), row by row. Pure.
  */
 import type {
-  AttemptRef, BeforeClaim, EndKind, Ending, Failure, Gate, LaunchSpec, LeaseStatus, PriorWorker, RetryPolicy, Slot, WorkerStatus,
+  AttemptRef,
+  BeforeClaim,
+  EndKind,
+  Ending,
+  Failure,
+  Gate,
+  LaunchSpec,
+  LeaseStatus,
+  PriorWorker,
+  RetryPolicy,
+  Slot,
+  WorkerStatus,
 } from './types.js';
 
 interface EndRow {
@@ -61,7 +72,14 @@ export function beginAttempt(slot: Slot, attempt: AttemptRef, now: number): Slot
 export function undoClaim(slot: Slot, failure: Failure, now: number): Slot {
   const back: Partial<Slot> = slot.before ?? {};
   const times = (slot.claimFailure?.times ?? 0) + 1;
-  return { ...slot, ...back, pendingWorker: null, before: null, active: null, claimFailure: { ...failure, at: now, times } };
+  return {
+    ...slot,
+    ...back,
+    pendingWorker: null,
+    before: null,
+    active: null,
+    claimFailure: { ...failure, at: now, times },
+  };
 }
 
 /**
@@ -83,17 +101,36 @@ export function endAttempt(slot: Slot, spec: LaunchSpec, input: AttemptEnd): Slo
 export function settleAttempt(
   slot: Slot,
   spec: LaunchSpec,
-  settled: { end: EndKind; workerStatus: WorkerStatus; leaseStatus: LeaseStatus; failure: Failure | null; result: string | null },
+  settled: {
+    end: EndKind;
+    workerStatus: WorkerStatus;
+    leaseStatus: LeaseStatus;
+    failure: Failure | null;
+    result: string | null;
+  },
 ): Slot {
   const ending = slot.ending;
   if (!ending) return slot;
   const corrected = settled.end === ending.end ? slot : correct(slot, spec, ending, settled);
   if (settled.end === 'never-attached') return { ...corrected, ending: null };
-  const prior = { ...priorOf(ending.attempt, settled.end), status: settled.workerStatus, leaseStatus: settled.leaseStatus };
+  const prior = {
+    ...priorOf(ending.attempt, settled.end),
+    status: settled.workerStatus,
+    leaseStatus: settled.leaseStatus,
+  };
   const done = { ...corrected, ending: null, prior };
   if (settled.end !== 'success') return explained(done, spec.retry, settled);
   const result = settled.result;
-  return { ...done, state: 'succeeded', active: null, before: null, reassign: null, claimFailure: null, result, failure: null };
+  return {
+    ...done,
+    state: 'succeeded',
+    active: null,
+    before: null,
+    reassign: null,
+    claimFailure: null,
+    result,
+    failure: null,
+  };
 }
 
 /** Words the slot's failure as the store knows it; a budget that is used up is named beside it. */
@@ -103,7 +140,10 @@ function explained(slot: Slot, retry: RetryPolicy, last: { end: EndKind; failure
   const used = counted ? exhausted(slot, retry) : null;
   if (!used) return { ...slot, failure };
   const why = `budget of ${retry[used]} ${used} used up`;
-  return { ...slot, failure: { code: failure?.code ?? 'AgentError', message: failure ? `${failure.message}; ${why}` : why } };
+  return {
+    ...slot,
+    failure: { code: failure?.code ?? 'AgentError', message: failure ? `${failure.message}; ${why}` : why },
+  };
 }
 
 /** The budget that is used up since the last reassign, if any. */
@@ -112,17 +152,33 @@ export function exhausted(slot: Slot, retry: RetryPolicy): 'failures' | 'losses'
   return slot.spent.losses >= retry.losses ? 'losses' : null;
 }
 
-function correct(slot: Slot, spec: LaunchSpec, ending: Ending, settled: { end: EndKind; failure: Failure | null }): Slot {
+function correct(
+  slot: Slot,
+  spec: LaunchSpec,
+  ending: Ending,
+  settled: { end: EndKind; failure: Failure | null },
+): Slot {
   // Cancelled meanwhile, with its run or alone: only the record of the attempt changes.
-  if (slot.state !== 'active' && slot.state !== 'retry-wait' && slot.state !== ending.before.state) return slot;
-  const active = { ...slot, ...ending.undo, state: 'active' as const, active: ending.attempt, before: ending.before };
+  if (slot.state !== 'active' && slot.state !== 'retry-wait' && slot.state !== ending.before.state)
+    return slot;
+  const active = {
+    ...slot,
+    ...ending.undo,
+    state: 'active' as const,
+    active: ending.attempt,
+    before: ending.before,
+  };
   return applyEnd(active, spec, { ...ending, end: settled.end, failure: settled.failure });
 }
 
 function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {
   const failure = ending.failure;
   if (ending.end === 'never-attached') {
-    return undoClaim(slot, failure ?? { code: 'NeverAttached', message: 'the worker never attached' }, ending.endedAt);
+    return undoClaim(
+      slot,
+      failure ?? { code: 'NeverAttached', message: 'the worker never attached' },
+      ending.endedAt,
+    );
   }
   const row = ENDS[ending.end];
   const prior = priorOf(ending.attempt, ending.end);
@@ -130,7 +186,8 @@ function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {
   const counted = row.count ? { ...over, counts: raise(slot.counts, row.count) } : over;
   if (row.gate === null) return { ...counted, state: 'cancelled', gate: null, retryTime: null };
   if (row.gate !== 'by mode') return waiting(counted, row.gate, null);
-  const spent = row.count === 'failures' || row.count === 'losses' ? raise(slot.spent, row.count) : slot.spent;
+  const spent =
+    row.count === 'failures' || row.count === 'losses' ? raise(slot.spent, row.count) : slot.spent;
   return explained(byMode({ ...counted, spent }, spec.retry, ending.endedAt), spec.retry, ending);
 }
 
@@ -145,11 +202,24 @@ function byMode(slot: Slot, retry: RetryPolicy, now: number): Slot {
   return waiting(slot, 'time', now + Math.min(maxMs, initialMs * factor ** Math.max(0, ends - 1)));
 }
 
-const waiting = (slot: Slot, gate: Gate, retryTime: number | null): Slot => ({ ...slot, state: 'retry-wait', gate, retryTime });
+const waiting = (slot: Slot, gate: Gate, retryTime: number | null): Slot => ({
+  ...slot,
+  state: 'retry-wait',
+  gate,
+  retryTime,
+});
 
 function priorOf(attempt: AttemptRef, end: Exclude<EndKind, 'never-attached'>): PriorWorker {
   const { number, worker, workerClass, ownerActor } = attempt;
-  return { attempt: attempt.attempt, number, worker, workerClass, ownerActor, status: ENDS[end].worker, leaseStatus: 'live' };
+  return {
+    attempt: attempt.attempt,
+    number,
+    worker,
+    workerClass,
+    ownerActor,
+    status: ENDS[end].worker,
+    leaseStatus: 'live',
+  };
 }
 
 function raise<C extends object, K extends keyof C>(counts: C, name: K): C {

@@ -13,14 +13,23 @@ const facts = (slot: Slot) => ({ slot: slot.slot, state: slot.state, gate: slot.
 /** Why nobody may claim the slot at `now`, whatever their class; null when it is claimable. */
 export function unclaimable(slot: Slot, now: number): Refusal | null {
   if (slot.ending || slot.state === 'active' || slot.state === 'claiming') {
-    return refusal('AlreadyLeased', slot.ending ? 'the end of the last attempt is being recorded' : `the slot is ${slot.state}`, facts(slot));
+    return refusal(
+      'AlreadyLeased',
+      slot.ending ? 'the end of the last attempt is being recorded' : `the slot is ${slot.state}`,
+      facts(slot),
+    );
   }
   if (slot.state === 'open') return null;
-  if (slot.state !== 'retry-wait') return refusal('SlotNotClaimable', `the slot is ${slot.state}`, facts(slot));
-  if (slot.gate === 'reassign') return refusal('SlotNotClaimable', 'the slot waits for a reassign', facts(slot));
+  if (slot.state !== 'retry-wait')
+    return refusal('SlotNotClaimable', `the slot is ${slot.state}`, facts(slot));
+  if (slot.gate === 'reassign')
+    return refusal('SlotNotClaimable', 'the slot waits for a reassign', facts(slot));
   if (slot.gate === 'time' && slot.retryTime !== null && now < slot.retryTime) {
     const retryTime = new Date(slot.retryTime).toISOString();
-    return refusal('SlotNotClaimable', `the slot is claimable from ${retryTime}`, { ...facts(slot), retryTime });
+    return refusal('SlotNotClaimable', `the slot is claimable from ${retryTime}`, {
+      ...facts(slot),
+      retryTime,
+    });
   }
   return null;
 }
@@ -36,12 +45,20 @@ const CLAIM_GUARDS: readonly Guard<ClaimCommand>[] = [
     check: ({ state, slot, command }) => {
       const spec = specToClaim(state, slot, command);
       if (!spec) {
-        return refusal('SlotNotClaimable', `the slot cannot be claimed with the specification \`${command.spec ?? ''}\``, {
-          ...facts(slot), selected: slot.spec,
-        });
+        return refusal(
+          'SlotNotClaimable',
+          `the slot cannot be claimed with the specification \`${command.spec ?? ''}\``,
+          {
+            ...facts(slot),
+            selected: slot.spec,
+          },
+        );
       }
       if (spec.dispatch === 'direct') return null;
-      return refusal('SlotNotClaimable', 'the selected specification is dispatched to hosts by queue', { ...facts(slot), spec: spec.id });
+      return refusal('SlotNotClaimable', 'the selected specification is dispatched to hosts by queue', {
+        ...facts(slot),
+        spec: spec.id,
+      });
     },
   },
   {
@@ -50,7 +67,10 @@ const CLAIM_GUARDS: readonly Guard<ClaimCommand>[] = [
       const spec = specToClaim(state, slot, command) ?? specOf(state, slot);
       if (spec.workerClasses.includes(command.workerClass)) return null;
       return refusal('WorkerClassNotAdmitted', `\`${command.workerClass}\` is not admitted`, {
-        slot: slot.slot, spec: spec.id, workerClass: command.workerClass, admitted: spec.workerClasses,
+        slot: slot.slot,
+        spec: spec.id,
+        workerClass: command.workerClass,
+        admitted: spec.workerClasses,
       });
     },
   },
@@ -66,7 +86,15 @@ export function applyClaiming(state: RunState, command: ClaimCommand): Slot {
   const slot = state.slots[command.slot] as Slot;
   const spec = specToClaim(state, slot, command) ?? specOf(state, slot);
   const before = beforeClaim(slot);
-  return { ...slot, state: 'claiming', gate: null, retryTime: null, spec: spec.id, pendingWorker: command.worker, before };
+  return {
+    ...slot,
+    state: 'claiming',
+    gate: null,
+    retryTime: null,
+    spec: spec.id,
+    pendingWorker: command.worker,
+    before,
+  };
 }
 
 /** From `open` any declared specification may be named, from `retry-wait` only the selected one. */

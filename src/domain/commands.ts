@@ -21,9 +21,13 @@ function judged<T>(judge: (field: string, value: unknown) => Refusal | null) {
 }
 
 const required = judged<string>(idProblem);
-const optional = judged<string | null | undefined>((field, value) => (value == null ? null : idProblem(field, value)));
+const optional = judged<string | null | undefined>((field, value) =>
+  value == null ? null : idProblem(field, value),
+);
 /** Blank or absent passes here: a missing reason has its own guard, later in the order (`ReasonRequired`). */
-const text = judged<string | null | undefined>((field, value) => (value == null ? null : textProblem(field, value)));
+const text = judged<string | null | undefined>((field, value) =>
+  value == null ? null : textProblem(field, value),
+);
 
 const address = { tenant: required('tenant'), run: required('run') };
 const signed = { actor: required('actor'), commandId: required('commandId') };
@@ -64,7 +68,8 @@ export type Command =
   | ({ readonly name: 'hold' | 'releaseHold' | 'revoke' | 'cancelSlot' } & ReasonedCommand)
   | ({ readonly name: 'cancelRun' } & CancelRunCommand);
 
-export type Parsed = { readonly ok: true; readonly command: Command } | { readonly ok: false; readonly refusal: Refusal };
+export type Parsed =
+  { readonly ok: true; readonly command: Command } | { readonly ok: false; readonly refusal: Refusal };
 
 /**
  * First guard of every command.

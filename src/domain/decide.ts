@@ -16,10 +16,19 @@ export type Fact =
   | { readonly kind: 'claimed'; readonly slot: string; readonly attempt: AttemptRef }
   | { readonly kind: 'claim-failed'; readonly slot: string; readonly failure: Failure }
   | {
-      readonly kind: 'attempt-ended'; readonly slot: string; readonly attempt: string;
-      readonly end: EndKind; readonly staged: string | null; readonly failure: Failure | null;
+      readonly kind: 'attempt-ended';
+      readonly slot: string;
+      readonly attempt: string;
+      readonly end: EndKind;
+      readonly staged: string | null;
+      readonly failure: Failure | null;
     }
-  | { readonly kind: 'settled'; readonly slot: string; readonly attempt: string; readonly settled: SettledAttempt }
+  | {
+      readonly kind: 'settled';
+      readonly slot: string;
+      readonly attempt: string;
+      readonly settled: SettledAttempt;
+    }
   | { readonly kind: 'time-passed' };
 
 /** The guards of a well-formed command. `claim`: of a direct one. */
@@ -34,7 +43,10 @@ export function check(state: RunState, command: Command, now: number): Refusal |
 export function obey(state: RunState, command: Command, now: number): RunState {
   if (command.name === 'cancelRun') return applyCancelRun(state, now);
   if (command.name === 'claim') return withSlot(state, applyClaiming(state, command));
-  const slot = command.name === 'reassign' ? applyReassign(state, command, now) : applySteer(command.name, state, command, now);
+  const slot =
+    command.name === 'reassign'
+      ? applyReassign(state, command, now)
+      : applySteer(command.name, state, command, now);
   return advance(withSlot(state, slot), now);
 }
 
@@ -47,7 +59,12 @@ export function observe(state: RunState, fact: Fact, now: number): RunState {
   return next === slot ? state : advance(withSlot(state, next), now);
 }
 
-function observeSlot(state: RunState, slot: Slot, fact: Exclude<Fact, { kind: 'time-passed' }>, now: number): Slot {
+function observeSlot(
+  state: RunState,
+  slot: Slot,
+  fact: Exclude<Fact, { kind: 'time-passed' }>,
+  now: number,
+): Slot {
   switch (fact.kind) {
     case 'claimed': {
       // The run ended, or the slot was put on hold, while the offer's claim was on its way: the lease is given back at once.
@@ -59,22 +76,44 @@ function observeSlot(state: RunState, slot: Slot, fact: Exclude<Fact, { kind: 't
       return isOver(slot) || slot.state === 'active' ? slot : undoClaim(slot, fact.failure, now);
     case 'attempt-ended':
       if (slot.active?.attempt !== fact.attempt || slot.ending) return slot;
-      return endAttempt(slot, specOf(state, slot), { end: fact.end, staged: fact.staged, failure: fact.failure, now });
+      return endAttempt(slot, specOf(state, slot), {
+        end: fact.end,
+        staged: fact.staged,
+        failure: fact.failure,
+        now,
+      });
     case 'settled':
       if (slot.ending?.attempt.attempt !== fact.attempt) return slot;
       return settleAttempt(slot, specOf(state, slot), fact.settled);
   }
 }
 
-const gone = (now: number) => ({ end: 'cancelled' as const, failure: { code: 'Cancelled', message: 'the slot was over' }, staged: null, now });
+const gone = (now: number) => ({
+  end: 'cancelled' as const,
+  failure: { code: 'Cancelled', message: 'the slot was over' },
+  staged: null,
+  now,
+});
 
 function expireByDuration(state: RunState, now: number): RunState {
   let next = state;
   for (const slot of Object.values(state.slots)) {
     const attempt = slot.active;
-    if (!attempt || slot.ending || attempt.maxDurationMs === null || now < attempt.startedAt + attempt.maxDurationMs) continue;
-    const failure = { code: 'MaxDuration', message: `the attempt took longer than ${attempt.maxDurationMs} ms` };
-    next = withSlot(next, endAttempt(slot, specOf(state, slot), { end: 'max-duration', failure, staged: null, now }));
+    if (
+      !attempt ||
+      slot.ending ||
+      attempt.maxDurationMs === null ||
+      now < attempt.startedAt + attempt.maxDurationMs
+    )
+      continue;
+    const failure = {
+      code: 'MaxDuration',
+      message: `the attempt took longer than ${attempt.maxDurationMs} ms`,
+    };
+    next = withSlot(
+      next,
+      endAttempt(slot, specOf(state, slot), { end: 'max-duration', failure, staged: null, now }),
+    );
   }
   return next === state ? state : advance(next, now);
 }

@@ -20,38 +20,102 @@ const failed = (meaning: string, next: string, retry = true): CodeInfo => ({ exi
 
 export const ERROR_CODES = {
   InvalidCommand: usage('The command is not well formed.', 'Correct the field that is named.'),
-  TooLarge: usage('A text or value is over its limit.', 'Shorten it, or save it as an artifact and pass its name.'),
+  TooLarge: usage(
+    'A text or value is over its limit.',
+    'Shorten it, or save it as an artifact and pass its name.',
+  ),
   RunNotFound: refused('The tenant has no such run.', 'Check --tenant and the run id with `baton list`.'),
   RunClosed: refused('The run is over.', 'Launch a new run.'),
-  RunMismatch: refused('The command names another run than the one it was sent to.', 'Send it to the run it names.'),
+  RunMismatch: refused(
+    'The command names another run than the one it was sent to.',
+    'Send it to the run it names.',
+  ),
   SlotNotFound: refused('The run has no such slot.', 'See the slots with `baton show RUN`.'),
-  SlotNotInRetryWait: refused('The slot is not waiting after a bad end.', 'Wait until the attempt is over, or see `baton show RUN`.'),
-  NoPriorWorker: refused('Nobody has worked on the slot yet.', 'Let a worker claim it; there is nothing to take over.'),
+  SlotNotInRetryWait: refused(
+    'The slot is not waiting after a bad end.',
+    'Wait until the attempt is over, or see `baton show RUN`.',
+  ),
+  NoPriorWorker: refused(
+    'Nobody has worked on the slot yet.',
+    'Let a worker claim it; there is nothing to take over.',
+  ),
   WorkerNotTerminal: refused('The prior worker has not ended.', 'Wait for its end or revoke it.'),
-  LeaseNotTerminal: refused('The end of the prior lease is not recorded in the store yet.', 'Repeat in a moment; check the control worker if it stays.'),
+  LeaseNotTerminal: refused(
+    'The end of the prior lease is not recorded in the store yet.',
+    'Repeat in a moment; check the control worker if it stays.',
+  ),
   ReasonRequired: refused('A reason is required and must not be blank.', 'Pass --reason with a text.'),
-  OwnerActorMismatch: refused('The prior worker is owned by another actor.', 'Ask the owner to give the command.'),
-  NoCompatibleLaunchSpec: refused('No launch specification of the slot admits that worker class.', 'Name a class that one of the specifications admits.'),
-  SlotNotClaimable: refused('The slot cannot be claimed now.', 'See what it waits for with `baton show RUN`.'),
-  WorkerClassNotAdmitted: refused('The selected specification does not admit that worker class.', 'Claim as an admitted class, or reassign first.'),
-  AlreadyLeased: refused('Another lease of the slot is provisional, live or not settled.', 'Wait for its end, or revoke it.'),
-  StaleLease: refused('The lease gives no authority: unknown, ended, or superseded.', 'Stop work on it; claim again if the slot is open.'),
-  CompletedOutside: refused('The activity was completed by somebody who is not the lease holder.', 'Look at who used Temporal’s tools on it; reassign or let it retry.'),
-  ArtifactMissing: refused('A named artifact or its bytes are not in the store.', 'Save it first, then complete.'),
-  ArtifactMismatch: refused('The bytes differ from the stated digest or size.', 'Save the right bytes, then complete.'),
-  CompletionConflict: refused('The attempt was completed with another result.', 'The first completion stands; nothing to do.'),
-  PinsDamaged: refused('Pinned content is missing or its digest does not match.', 'Restore the store; nothing falls back to another revision.'),
+  OwnerActorMismatch: refused(
+    'The prior worker is owned by another actor.',
+    'Ask the owner to give the command.',
+  ),
+  NoCompatibleLaunchSpec: refused(
+    'No launch specification of the slot admits that worker class.',
+    'Name a class that one of the specifications admits.',
+  ),
+  SlotNotClaimable: refused(
+    'The slot cannot be claimed now.',
+    'See what it waits for with `baton show RUN`.',
+  ),
+  WorkerClassNotAdmitted: refused(
+    'The selected specification does not admit that worker class.',
+    'Claim as an admitted class, or reassign first.',
+  ),
+  AlreadyLeased: refused(
+    'Another lease of the slot is provisional, live or not settled.',
+    'Wait for its end, or revoke it.',
+  ),
+  StaleLease: refused(
+    'The lease gives no authority: unknown, ended, or superseded.',
+    'Stop work on it; claim again if the slot is open.',
+  ),
+  CompletedOutside: refused(
+    'The activity was completed by somebody who is not the lease holder.',
+    'Look at who used Temporal’s tools on it; reassign or let it retry.',
+  ),
+  ArtifactMissing: refused(
+    'A named artifact or its bytes are not in the store.',
+    'Save it first, then complete.',
+  ),
+  ArtifactMismatch: refused(
+    'The bytes differ from the stated digest or size.',
+    'Save the right bytes, then complete.',
+  ),
+  CompletionConflict: refused(
+    'The attempt was completed with another result.',
+    'The first completion stands; nothing to do.',
+  ),
+  PinsDamaged: refused(
+    'Pinned content is missing or its digest does not match.',
+    'Restore the store; nothing falls back to another revision.',
+  ),
   UnknownRevision: refused('No such revision.', 'Publish it, or name one that exists.'),
-  RevisionConflict: refused('The revision exists with other content.', 'Publish under the next revision number.'),
-  RevisionNotAccepted: refused('Nobody has accepted that revision.', 'Accept it with `baton accept KIND/NAME@REV`.'),
+  RevisionConflict: refused(
+    'The revision exists with other content.',
+    'Publish under the next revision number.',
+  ),
+  RevisionNotAccepted: refused(
+    'Nobody has accepted that revision.',
+    'Accept it with `baton accept KIND/NAME@REV`.',
+  ),
   RunConflict: refused('The run id is taken by a run with other content.', 'Choose another run id.'),
   CommandConflict: refused('The command id was used for another command.', 'Use a fresh command id.'),
   RollingOver: failed('The run is being continued as new.', 'Repeat; the client does so by itself.'),
-  OutcomeUnknown: failed('No answer in time; the command may still be carried out.', 'Repeat it with the same command id: that is safe.'),
+  OutcomeUnknown: failed(
+    'No answer in time; the command may still be carried out.',
+    'Repeat it with the same command id: that is safe.',
+  ),
   StoreUnavailable: failed('The store does not answer.', 'Check --store and the database, then repeat.'),
-  TemporalUnavailable: failed('No Temporal server answers.', 'Check --address, or start one with `baton dev`.'),
+  TemporalUnavailable: failed(
+    'No Temporal server answers.',
+    'Check --address, or start one with `baton dev`.',
+  ),
   HostFull: failed('The host has no room for another agent.', 'Nothing: the offer stays out.'),
-  RunFailed: failed('The run failed because a slot failed.', 'See the slot’s failure with `baton attempts RUN`.', false),
+  RunFailed: failed(
+    'The run failed because a slot failed.',
+    'See the slot’s failure with `baton attempts RUN`.',
+    false,
+  ),
   AgentError: failed('The agent threw an error.', 'See its message.', false),
   Internal: failed('An unexpected error.', 'Report it with the message.', false),
 } as const satisfies Record<string, CodeInfo>;
@@ -59,7 +123,14 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Failure codes of attempts that no worker reported (design: "Failure codes that no worker reported"). */
-export const END_CODES = ['LeaseExpired', 'MaxDuration', 'Released', 'Revoked', 'Cancelled', 'CompletedOutside'] as const;
+export const END_CODES = [
+  'LeaseExpired',
+  'MaxDuration',
+  'Released',
+  'Revoked',
+  'Cancelled',
+  'CompletedOutside',
+] as const;
 
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
@@ -71,9 +142,15 @@ export interface Refusal {
 }
 
 export function refusal(code: ErrorCode, what: string, facts: ErrorDetails = {}): Refusal {
-  const shown = Object.entries(facts).map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const shown = Object.entries(facts).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
   const next = ERROR_CODES[code].next;
-  return { code, message: `${what}${shown.length > 0 ? ` [${shown.join(' ')}]` : ''}. ${next}`, details: facts };
+  return {
+    code,
+    message: `${what}${shown.length > 0 ? ` [${shown.join(' ')}]` : ''}. ${next}`,
+    details: facts,
+  };
 }
 
 /** The only error class of the package. Match by `code`: errors cross processes, so `instanceof` is not reliable. */

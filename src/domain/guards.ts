@@ -35,18 +35,25 @@ export function checkTenant(state: RunState, command: Addressed): Refusal | null
   return refusal('RunNotFound', 'no such run', { tenant: command.tenant, run: command.run });
 }
 
-export const tenantGuard: Guard<Addressed> = { code: 'RunNotFound', check: ({ state, command }) => checkTenant(state, command) };
+export const tenantGuard: Guard<Addressed> = {
+  code: 'RunNotFound',
+  check: ({ state, command }) => checkTenant(state, command),
+};
 
 export const runGuards: readonly Guard<Addressed>[] = [
   {
     code: 'RunClosed',
     check: ({ state }) =>
-      state.status === 'running' ? null : refusal('RunClosed', `the run is ${state.status}`, { run: state.run, status: state.status }),
+      state.status === 'running'
+        ? null
+        : refusal('RunClosed', `the run is ${state.status}`, { run: state.run, status: state.status }),
   },
   {
     code: 'RunMismatch',
     check: ({ state, command }) =>
-      command.run === state.run ? null : refusal('RunMismatch', 'the command is for another run', { run: state.run, named: command.run }),
+      command.run === state.run
+        ? null
+        : refusal('RunMismatch', 'the command is for another run', { run: state.run, named: command.run }),
   },
 ];
 
@@ -72,13 +79,20 @@ export const settledGuard: Guard<Addressed> = {
   check: ({ slot }) =>
     slot.ending
       ? refusal('LeaseNotTerminal', 'the end of the last attempt is being recorded', {
-          slot: slot.slot, state: slot.state, attempt: slot.ending.attempt.attempt,
+          slot: slot.slot,
+          state: slot.state,
+          attempt: slot.ending.attempt.attempt,
         })
       : null,
 };
 
 /** First refusal in order, or null when the command may go ahead. */
-export function judge<C extends Addressed>(guards: readonly Guard<C>[], state: RunState, command: C, now: number): Refusal | null {
+export function judge<C extends Addressed>(
+  guards: readonly Guard<C>[],
+  state: RunState,
+  command: C,
+  now: number,
+): Refusal | null {
   const judged = judgedOf(state, command, now);
   for (const guard of guards) {
     const refused = guard.check(judged);

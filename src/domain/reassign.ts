@@ -23,13 +23,21 @@ export const REASSIGN_GUARDS: readonly Guard<ReassignCommand>[] = [
   },
   {
     code: 'NoPriorWorker',
-    check: ({ slot }) => (slot.prior ? null : refusal('NoPriorWorker', 'the slot has no prior worker', { slot: slot.slot, state: slot.state })),
+    check: ({ slot }) =>
+      slot.prior
+        ? null
+        : refusal('NoPriorWorker', 'the slot has no prior worker', { slot: slot.slot, state: slot.state }),
   },
   {
     code: 'WorkerNotTerminal',
     check: ({ slot: { slot, state, prior } }) =>
       prior && !isTerminalWorker(prior.status)
-        ? refusal('WorkerNotTerminal', `the prior worker is ${prior.status}`, { slot, state, worker: prior.worker, status: prior.status })
+        ? refusal('WorkerNotTerminal', `the prior worker is ${prior.status}`, {
+            slot,
+            state,
+            worker: prior.worker,
+            status: prior.status,
+          })
         : null,
   },
   {
@@ -37,7 +45,10 @@ export const REASSIGN_GUARDS: readonly Guard<ReassignCommand>[] = [
     check: ({ slot: { slot, state, prior, ending } }) =>
       (prior && !isTerminalLease(prior.leaseStatus)) || ending
         ? refusal('LeaseNotTerminal', 'the end of the prior lease is being recorded', {
-            slot, state, attempt: ending?.attempt.attempt ?? prior?.attempt, lease: prior?.leaseStatus,
+            slot,
+            state,
+            attempt: ending?.attempt.attempt ?? prior?.attempt,
+            lease: prior?.leaseStatus,
           })
         : null,
   },
@@ -47,7 +58,11 @@ export const REASSIGN_GUARDS: readonly Guard<ReassignCommand>[] = [
     check: ({ slot, command }) => {
       const owner = slot.prior?.ownerActor ?? null;
       if (owner === null || owner === command.actor) return null;
-      return refusal('OwnerActorMismatch', 'the prior worker has another owner', { slot: slot.slot, actor: command.actor, owner });
+      return refusal('OwnerActorMismatch', 'the prior worker has another owner', {
+        slot: slot.slot,
+        actor: command.actor,
+        owner,
+      });
     },
   },
   {
@@ -58,7 +73,9 @@ export const REASSIGN_GUARDS: readonly Guard<ReassignCommand>[] = [
         : refusal('NoCompatibleLaunchSpec', `no launch specification admits \`${command.workerClass}\``, {
             slot: slot.slot,
             workerClass: command.workerClass,
-            admitted: [...new Set(nodeOf(state.plan, slot.node).launch.flatMap((spec) => spec.workerClasses))],
+            admitted: [
+              ...new Set(nodeOf(state.plan, slot.node).launch.flatMap((spec) => spec.workerClasses)),
+            ],
           }),
   },
 ];
@@ -85,24 +102,45 @@ export function applyReassign(state: RunState, command: ReassignCommand, now: nu
     before: null,
     spent: { failures: 0, losses: 0 },
     claimFailure: null,
-    reassign: { reason, actor, at: now, workerClass, fromSpec: slot.spec, toSpec: spec.id, predecessor: slot.prior.attempt },
+    reassign: {
+      reason,
+      actor,
+      at: now,
+      workerClass,
+      fromSpec: slot.spec,
+      toSpec: spec.id,
+      predecessor: slot.prior.attempt,
+    },
   };
 }
 
 /** First launch specification, in declared order, that admits the class. */
 function compatibleSpec(state: RunState, slot: Slot, workerClass: string): LaunchSpec | null {
-  return nodeOf(state.plan, slot.node).launch.find((spec) => spec.workerClasses.includes(workerClass)) ?? null;
+  return (
+    nodeOf(state.plan, slot.node).launch.find((spec) => spec.workerClasses.includes(workerClass)) ?? null
+  );
 }
 
 /** Verdict of every guard, whatever the others say; changes nothing. */
 export function dryRunReassign(state: RunState, command: ReassignCommand, now: number): DryRun {
   const judged = judgedOf(state, command, now);
   // A foreign tenant must learn nothing beyond the first guard; without a slot the later guards have nothing to judge.
-  const upTo = tenantGuard.check(judged) ? 1 : slotGuard.check(judged) ? REASSIGN_GUARDS.indexOf(slotGuard) + 1 : Infinity;
+  const upTo = tenantGuard.check(judged)
+    ? 1
+    : slotGuard.check(judged)
+      ? REASSIGN_GUARDS.indexOf(slotGuard) + 1
+      : Infinity;
   const verdicts = REASSIGN_GUARDS.slice(0, upTo).map((guard) => {
     const refused = guard.check(judged);
     return { code: guard.code, passed: refused === null, message: refused?.message ?? null };
   });
   const accepted = upTo === Infinity && verdicts.every((verdict) => verdict.passed);
-  return { verdicts, accepted, spec: judged.slot && upTo === Infinity ? (compatibleSpec(state, judged.slot, command.workerClass)?.id ?? null) : null };
+  return {
+    verdicts,
+    accepted,
+    spec:
+      judged.slot && upTo === Infinity
+        ? (compatibleSpec(state, judged.slot, command.workerClass)?.id ?? null)
+        : null,
+  };
 }

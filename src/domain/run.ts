@@ -116,7 +116,8 @@ function unreachable(state: RunState): ReadonlySet<string> {
 export function endRun(state: RunState, status: Exclude<RunStatus, 'running'>, now: number): RunState {
   const message = `the run is over: ${status}`;
   const slots: Record<string, Slot> = {};
-  for (const [name, slot] of Object.entries(state.slots)) slots[name] = cancelled(slot, specOf(state, slot), message, now);
+  for (const [name, slot] of Object.entries(state.slots))
+    slots[name] = cancelled(slot, specOf(state, slot), message, now);
   return { ...state, status, slots };
 }
 
@@ -124,9 +125,22 @@ export function endRun(state: RunState, status: Exclude<RunStatus, 'running'>, n
 export function cancelled(slot: Slot, spec: LaunchSpec, message: string, now: number): Slot {
   if (isOver(slot) || (slot.state === 'active' && slot.ending)) return slot;
   if (slot.state === 'active') {
-    return endAttempt(slot, spec, { end: 'cancelled', failure: { code: 'Cancelled', message }, staged: null, now });
+    return endAttempt(slot, spec, {
+      end: 'cancelled',
+      failure: { code: 'Cancelled', message },
+      staged: null,
+      now,
+    });
   }
-  return { ...slot, state: 'cancelled', gate: null, retryTime: null, pendingWorker: null, before: null, hold: null };
+  return {
+    ...slot,
+    state: 'cancelled',
+    gate: null,
+    retryTime: null,
+    pendingWorker: null,
+    before: null,
+    hold: null,
+  };
 }
 
 /** The selected launch specification of a slot. */

@@ -15,25 +15,44 @@ const FROM: Readonly<Record<Name, { states: readonly SlotState[]; code: ErrorCod
   hold: { states: ['blocked', 'open', 'retry-wait'], code: 'SlotNotClaimable' },
   releaseHold: { states: ['on-hold'], code: 'SlotNotClaimable' },
   revoke: { states: ['active'], code: 'StaleLease' },
-  cancelSlot: { states: ['blocked', 'open', 'claiming', 'active', 'on-hold', 'retry-wait'], code: 'SlotNotClaimable' },
+  cancelSlot: {
+    states: ['blocked', 'open', 'claiming', 'active', 'on-hold', 'retry-wait'],
+    code: 'SlotNotClaimable',
+  },
 };
 
 /** The one rule for these commands. */
-export function checkSteer(name: Name, state: RunState, command: ReasonedCommand, now: number): Refusal | null {
+export function checkSteer(
+  name: Name,
+  state: RunState,
+  command: ReasonedCommand,
+  now: number,
+): Refusal | null {
   const { states, code } = FROM[name];
   const stateGuard: Guard<ReasonedCommand> = {
     code,
     check: ({ slot }) =>
       states.includes(slot.state)
         ? null
-        : refusal(code, `\`${name}\` is not possible: the slot is ${slot.state}`, { slot: slot.slot, state: slot.state }),
+        : refusal(code, `\`${name}\` is not possible: the slot is ${slot.state}`, {
+            slot: slot.slot,
+            state: slot.state,
+          }),
   };
   // A claim under way ends in a moment, one way or the other; cancelling between would leave its rows without an owner.
   const claimingGuard: Guard<ReasonedCommand> = {
     code: 'AlreadyLeased',
-    check: ({ slot }) => (slot.state === 'claiming' ? refusal('AlreadyLeased', 'the slot is claiming', { slot: slot.slot, state: slot.state }) : null),
+    check: ({ slot }) =>
+      slot.state === 'claiming'
+        ? refusal('AlreadyLeased', 'the slot is claiming', { slot: slot.slot, state: slot.state })
+        : null,
   };
-  return judge([tenantGuard, ...runGuards, slotGuard, stateGuard, claimingGuard, settledGuard, reasonGuard], state, command, now);
+  return judge(
+    [tenantGuard, ...runGuards, slotGuard, stateGuard, claimingGuard, settledGuard, reasonGuard],
+    state,
+    command,
+    now,
+  );
 }
 
 export function applySteer(name: Name, state: RunState, command: ReasonedCommand, now: number): Slot {
@@ -41,23 +60,40 @@ export function applySteer(name: Name, state: RunState, command: ReasonedCommand
   const reason = command.reason ?? '';
   if (name === 'hold') {
     const from = slot.state as 'blocked' | 'open' | 'retry-wait';
-    return { ...slot, state: 'on-hold', gate: null, hold: { from, gate: slot.gate, reason, actor: command.actor, at: now } };
+    return {
+      ...slot,
+      state: 'on-hold',
+      gate: null,
+      hold: { from, gate: slot.gate, reason, actor: command.actor, at: now },
+    };
   }
   // `blocked` opens by itself when its dependencies are done: the run advances after every command.
-  if (name === 'releaseHold') return { ...slot, state: slot.hold?.from ?? 'open', gate: slot.hold?.gate ?? null, hold: null };
+  if (name === 'releaseHold')
+    return { ...slot, state: slot.hold?.from ?? 'open', gate: slot.hold?.gate ?? null, hold: null };
   const message = `${reason} (by ${command.actor})`;
-  if (name === 'cancelSlot') return { ...cancelled(slot, specOf(state, slot), message, now), failure: { code: 'Cancelled', message } };
-  return endAttempt(slot, specOf(state, slot), { end: 'revoked', failure: { code: 'Revoked', message }, staged: null, now });
+  if (name === 'cancelSlot')
+    return { ...cancelled(slot, specOf(state, slot), message, now), failure: { code: 'Cancelled', message } };
+  return endAttempt(slot, specOf(state, slot), {
+    end: 'revoked',
+    failure: { code: 'Revoked', message },
+    staged: null,
+    now,
+  });
 }
 
 /** A success that is being recorded may be the one that ends the run: it is waited for. */
 export function checkCancelRun(state: RunState, command: CancelRunCommand, now: number): Refusal | null {
-  const beingRecorded = Object.values(state.slots).find((slot) => slot.state === 'claiming' || (slot.state === 'active' && slot.ending));
+  const beingRecorded = Object.values(state.slots).find(
+    (slot) => slot.state === 'claiming' || (slot.state === 'active' && slot.ending),
+  );
   const quiet: Guard<CancelRunCommand> = {
     code: 'LeaseNotTerminal',
     check: () =>
       beingRecorded
-        ? refusal('LeaseNotTerminal', 'a claim or a success is being recorded', { slot: beingRecorded.slot, state: beingRecorded.state })
+        ? refusal('LeaseNotTerminal', 'a claim or a success is being recorded', {
+            slot: beingRecorded.slot,
+            state: beingRecorded.state,
+          })
         : null,
   };
   return judge([tenantGuard, ...runGuards, quiet, reasonGuard], state, command, now);

@@ -36,7 +36,10 @@ export function utf8Bytes(text: string): number {
 /** What is wrong with an id, or null. */
 export function idProblem(field: string, value: unknown): Refusal | null {
   if (isId(value)) return null;
-  return refusal('InvalidCommand', `\`${field}\` must be 1 to 128 of A-Z a-z 0-9 . _ -`, { field, value: shown(value) });
+  return refusal('InvalidCommand', `\`${field}\` must be 1 to 128 of A-Z a-z 0-9 . _ -`, {
+    field,
+    value: shown(value),
+  });
 }
 
 /**
@@ -45,13 +48,16 @@ export function idProblem(field: string, value: unknown): Refusal | null {
  * @param max most code points, default {@link MAX_TEXT}
  */
 export function textProblem(field: string, value: unknown, max = MAX_TEXT): Refusal | null {
-  if (typeof value !== 'string') return refusal('InvalidCommand', `\`${field}\` must be a text`, { field, value: shown(value) });
+  if (typeof value !== 'string')
+    return refusal('InvalidCommand', `\`${field}\` must be a text`, { field, value: shown(value) });
   if (value.includes('\0') || LONE_SURROGATE.test(value)) {
     return refusal('InvalidCommand', `\`${field}\` holds a NUL or half a surrogate pair`, { field });
   }
   // Every code point has one or two UTF-16 units: a text far too long need not be counted.
   const size = value.length > max * 2 ? value.length : codePoints(value);
-  return size <= max ? null : refusal('TooLarge', `\`${field}\` is too long`, { field, size, limit: max, unit: 'code points' });
+  return size <= max
+    ? null
+    : refusal('TooLarge', `\`${field}\` is too long`, { field, size, limit: max, unit: 'code points' });
 }
 
 /** Throws `InvalidCommand` unless the value is an id. */
@@ -72,7 +78,13 @@ export function checkText(field: string, value: unknown, max = MAX_TEXT): string
 export function checkInline(field: string, value: unknown, limit = MAX_INLINE_BYTES): string {
   const json = JSON.stringify(value ?? null);
   const size = utf8Bytes(json);
-  if (size > limit) throw BatonError.of('TooLarge', `\`${field}\` is too large to be given inline`, { field, size, limit, unit: 'bytes' });
+  if (size > limit)
+    throw BatonError.of('TooLarge', `\`${field}\` is too large to be given inline`, {
+      field,
+      size,
+      limit,
+      unit: 'bytes',
+    });
   return json;
 }
 

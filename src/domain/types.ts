@@ -72,19 +72,37 @@ export interface RunPlan {
 }
 
 export const SLOT_STATES = [
-  'blocked', 'open', 'claiming', 'active', 'on-hold', 'retry-wait', 'succeeded', 'failed', 'cancelled',
+  'blocked',
+  'open',
+  'claiming',
+  'active',
+  'on-hold',
+  'retry-wait',
+  'succeeded',
+  'failed',
+  'cancelled',
 ] as const;
 export type SlotState = (typeof SLOT_STATES)[number];
 export type Gate = 'time' | 'reassign' | 'open';
 export type RunStatus = 'running' | 'succeeded' | 'failed' | 'cancelled' | 'terminated';
 
-export const WORKER_STATUSES = ['claimed', 'running', 'succeeded', 'failed', 'released', 'lost', 'cancelled'] as const;
+export const WORKER_STATUSES = [
+  'claimed',
+  'running',
+  'succeeded',
+  'failed',
+  'released',
+  'lost',
+  'cancelled',
+] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 export const LEASE_STATUSES = ['provisional', 'live', 'released', 'expired', 'revoked', 'void'] as const;
 export type LeaseStatus = (typeof LEASE_STATUSES)[number];
 
-export const isTerminalWorker = (status: WorkerStatus): boolean => status !== 'claimed' && status !== 'running';
-export const isTerminalLease = (status: LeaseStatus): boolean => status !== 'provisional' && status !== 'live';
+export const isTerminalWorker = (status: WorkerStatus): boolean =>
+  status !== 'claimed' && status !== 'running';
+export const isTerminalLease = (status: LeaseStatus): boolean =>
+  status !== 'provisional' && status !== 'live';
 
 /** Why an attempt or a slot failed, as its reporter said it. */
 export interface Failure {
@@ -149,7 +167,16 @@ export interface Ending {
 /** What a failed claim puts the slot back to. */
 export type BeforeClaim = Pick<
   Slot,
-  'gate' | 'retryTime' | 'spec' | 'workerClass' | 'prior' | 'reassign' | 'number' | 'counts' | 'spent' | 'failure'
+  | 'gate'
+  | 'retryTime'
+  | 'spec'
+  | 'workerClass'
+  | 'prior'
+  | 'reassign'
+  | 'number'
+  | 'counts'
+  | 'spent'
+  | 'failure'
 > & { readonly state: 'open' | 'retry-wait' };
 
 /** A reassign as it is recorded: with the attempt that it led to, and in the run until the next claim. */

@@ -7,9 +7,15 @@ const time = (at: number): string => new Date(at).toISOString();
 
 /** Null when the slot is over. */
 export function waitsFor(state: RunState, slot: Slot): string | null {
-  if (slot.ending) return slot.state === 'active' ? 'the success to be recorded' : 'the end of the last attempt to be recorded';
+  if (slot.ending)
+    return slot.state === 'active'
+      ? 'the success to be recorded'
+      : 'the end of the last attempt to be recorded';
   const spec = specOf(state, slot);
-  const by = spec.dispatch === 'queue' ? `a host of class ${slot.workerClass}` : `a direct claim by ${spec.workerClasses.join(' or ')}`;
+  const by =
+    spec.dispatch === 'queue'
+      ? `a host of class ${slot.workerClass}`
+      : `a direct claim by ${spec.workerClasses.join(' or ')}`;
   switch (slot.state) {
     case 'blocked':
       return `nodes ${nodeOf(state.plan, slot.node).dependsOn.join(', ')}`;

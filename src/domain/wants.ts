@@ -43,8 +43,13 @@ export function wants(state: RunState, now: number): Wants {
     }
   }
   const room = Math.max(0, MAX_PENDING - leases.size - settles.size);
-  for (const slot of claimable.slice(0, room)) offers.set(slot.slot, { spec: specOf(state, slot), workerClass: slot.workerClass });
-  const finished = state.status !== 'running' && settles.size === 0 && leases.size === 0 && Object.values(state.slots).every(isOver);
+  for (const slot of claimable.slice(0, room))
+    offers.set(slot.slot, { spec: specOf(state, slot), workerClass: slot.workerClass });
+  const finished =
+    state.status !== 'running' &&
+    settles.size === 0 &&
+    leases.size === 0 &&
+    Object.values(state.slots).every(isOver);
   return { offers, leases, settles, deadline, finished };
 }
 
@@ -65,8 +70,16 @@ export function closesWith(state: RunState, slot: Slot, now: number): RunStatus 
   if (!ending || ending.end === 'never-attached') return null;
   const success = ending.end === 'success';
   const settled = {
-    end: ending.end, workerStatus: success ? 'succeeded' : 'failed', leaseStatus: 'released', failure: null, result: null,
+    end: ending.end,
+    workerStatus: success ? 'succeeded' : 'failed',
+    leaseStatus: 'released',
+    failure: null,
+    result: null,
   } as const;
-  const after = observe(state, { kind: 'settled', slot: slot.slot, attempt: ending.attempt.attempt, settled }, now);
+  const after = observe(
+    state,
+    { kind: 'settled', slot: slot.slot, attempt: ending.attempt.attempt, settled },
+    now,
+  );
   return wants(after, now).finished ? after.status : null;
 }

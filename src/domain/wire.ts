@@ -3,13 +3,26 @@
  * nothing else of each other. All payloads are plain JSON and small; results and content stay in the store.
  */
 import type {
-  AttemptRef, EndKind, Failure, Gate, LaunchSpec, LeaseStatus, Pins, ReassignRecord, RunPlan, RunState, RunStatus, SlotState, WorkerStatus,
+  AttemptRef,
+  EndKind,
+  Failure,
+  Gate,
+  LaunchSpec,
+  LeaseStatus,
+  Pins,
+  ReassignRecord,
+  RunPlan,
+  RunState,
+  RunStatus,
+  SlotState,
+  WorkerStatus,
 } from './types.js';
 
 export const RUN_WORKFLOW = 'batonRun';
 export const DEFAULT_TASK_QUEUE = 'baton';
 /** Queue on which offers to a worker class wait; whoever polls it and has room takes one. */
-export const classQueue = (taskQueue: string, workerClass: string): string => `${taskQueue}/class/${workerClass}`;
+export const classQueue = (taskQueue: string, workerClass: string): string =>
+  `${taskQueue}/class/${workerClass}`;
 /** A host's own queue: attachments of the leases that it claimed. */
 export const hostQueue = (taskQueue: string, host: string): string => `${taskQueue}/host/${host}`;
 export const workflowIdOf = (tenant: string, run: string): string => `${tenant}/${run}`;
@@ -33,7 +46,10 @@ export interface CarriedState {
   readonly state: RunState;
   readonly commands: readonly RememberedCommand[];
   /** Temporal run id of the execution before, and the activity ids there of leases that are live. */
-  readonly previous: { readonly workflowRunId: string; readonly leases: Readonly<Record<string, string>> } | null;
+  readonly previous: {
+    readonly workflowRunId: string;
+    readonly leases: Readonly<Record<string, string>>;
+  } | null;
   /** When the leases of outside holders end unless they beat again, by attempt. */
   readonly deadlines: Readonly<Record<string, number>>;
   /** Offers whose tombstone is not written yet. */
@@ -60,7 +76,9 @@ export interface Activities {
   closeRun(input: { tenant: string; run: string; status: RunStatus; at: number }): Promise<void>;
   /** Deadline (last beat + TTL, server time) of leases that outside holders hold, from an execution's pending activities. */
   leaseDeadlines(input: {
-    tenant: string; run: string; workflowRunId: string;
+    tenant: string;
+    run: string;
+    workflowRunId: string;
     leases: readonly { attempt: string; activityId: string; ttlMs: number }[];
   }): Promise<Readonly<Record<string, { deadline: number; beaten: boolean } | null>>>;
 }
@@ -79,7 +97,11 @@ export interface ClaimSlotInput {
   readonly inheritedOwner: string | null;
   readonly reassign: ReassignRecord | null;
   /** Who claims, for `dispatch: direct`; null: the host that took the offer. */
-  readonly direct: { readonly worker: string; readonly owner: string | null; readonly commandId: string } | null;
+  readonly direct: {
+    readonly worker: string;
+    readonly owner: string | null;
+    readonly commandId: string;
+  } | null;
 }
 
 export interface PerformInput {
@@ -128,7 +150,15 @@ export interface VoidClaimInput {
 
 // ---- updates and queries -------------------------------------------------------------------------------------------
 
-export const UPDATES = ['claim', 'reassign', 'hold', 'releaseHold', 'revoke', 'cancelSlot', 'cancelRun'] as const;
+export const UPDATES = [
+  'claim',
+  'reassign',
+  'hold',
+  'releaseHold',
+  'revoke',
+  'cancelSlot',
+  'cancelRun',
+] as const;
 export type UpdateName = (typeof UPDATES)[number];
 
 /** Query: `state` → {@link StateView}; `commandAnswer` (commandId) → {@link RememberedCommand} | null; `dryRun` (reassign) → {@link DryRun}. */
@@ -154,7 +184,11 @@ export interface StateView {
 }
 
 export interface DryRun {
-  readonly verdicts: readonly { readonly code: string; readonly passed: boolean; readonly message: string | null }[];
+  readonly verdicts: readonly {
+    readonly code: string;
+    readonly passed: boolean;
+    readonly message: string | null;
+  }[];
   readonly accepted: boolean;
   readonly spec: string | null;
 }

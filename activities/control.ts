@@ -1,0 +1,27 @@
+/** Activities of the control queue: they write down what the run has decided, and are repeated until they have. */
+import type { Client } from '@temporalio/client';
+import { leaseDeadlines } from '../src/client/lease-view.js';
+import type { Activities } from '../src/domain/wire.js';
+import type { Store } from '../src/store/port.js';
+import { settleAttempt } from './settle.js';
+
+export type ControlActivities = Pick<Activities, 'settle' | 'voidClaim' | 'closeRun' | 'leaseDeadlines'>;
+
+/**
+ * @param store where attempts and runs are recorded
+ * @param client asks Temporal for the last beats of outside holders
+ */
+export function makeControlActivities({
+  store,
+  client,
+}: {
+  store: Store;
+  client: Client;
+}): ControlActivities {
+  return {
+    settle: (input) => settleAttempt(store, input),
+    voidClaim: (input) => store.attempts.voidClaim(input),
+    closeRun: (input) => store.runs.close(input),
+    leaseDeadlines: (input) => leaseDeadlines(client, input),
+  };
+}

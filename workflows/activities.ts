@@ -1,0 +1,58 @@
+/** Options of the run's activities, and where each of them runs. */
+import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import type { Activities } from '../src/domain/wire.js';
+
+/** Longest a claim's transaction may take. */
+export const CLAIM_TIMEOUT = '5s';
+/** Temporal wants a bound; the run's deadline timer is the one that counts, since a paused activity has no running timers. */
+const UNBOUNDED = '3650 days';
+/** Fairness keys are limited to 64 bytes. */
+const fairnessKey = (tenant: string) => tenant.slice(0, 64);
+
+/** An offer: waits on the class queue until a host with room takes it. */
+export function offered(input: { taskQueue: string; activityId: string; tenant: string; summary: string }) {
+  return proxyActivities<Pick<Activities, 'claimSlot'>>({
+    taskQueue: input.taskQueue,
+    activityId: input.activityId,
+    priority: { fairnessKey: fairnessKey(input.tenant) },
+    startToCloseTimeout: CLAIM_TIMEOUT,
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+    retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '5s' },
+    summary: input.summary,
+  });
+}
+
+/** A direct claim: one try on the control queue, so that its command gets an answer in time. */
+export function directClaim(input: { activityId: string; summary: string }) {
+  return proxyActivities<Pick<Activities, 'claimSlot'>>({
+    activityId: input.activityId,
+    startToCloseTimeout: CLAIM_TIMEOUT,
+    scheduleToCloseTimeout: '8s',
+    retry: { maximumAttempts: 1 },
+    summary: input.summary,
+  });
+}
+
+/** The lease. Missed beats end it; there is never a second try. */
+export function lease(input: { taskQueue: string; activityId: string; ttlMs: number; summary: string }) {
+  return proxyActivities<Pick<Activities, 'performAttempt'>>({
+    taskQueue: input.taskQueue,
+    activityId: input.activityId,
+    heartbeatTimeout: input.ttlMs,
+    scheduleToStartTimeout: input.ttlMs,
+    startToCloseTimeout: UNBOUNDED,
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+    retry: { maximumAttempts: 1 },
+    summary: input.summary,
+  });
+}
+
+/** Bookkeeping on the control queue: repeated until the store has it. */
+export function recorded(summary: string, options: ActivityOptions = {}) {
+  return proxyActivities<Pick<Activities, 'settle' | 'voidClaim' | 'closeRun' | 'leaseDeadlines'>>({
+    startToCloseTimeout: '10s',
+    retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s' },
+    summary,
+    ...options,
+  });
+}

@@ -1,0 +1,67 @@
+/** Holds the run's state and the commands it remembers; every change goes through here, so that the world is reconciled after each. */
+import { ApplicationFailure, CancellationScope } from '@temporalio/workflow';
+import type { Command } from '../src/domain/commands.js';
+import { observe, obey, type Fact } from '../src/domain/decide.js';
+import type { Refusal } from '../src/domain/errors.js';
+import { createRun } from '../src/domain/run.js';
+import type { RunState, Slot } from '../src/domain/types.js';
+import type { CommandAnswer, RememberedCommand, RunInput } from '../src/domain/wire.js';
+
+/** Accepted commands that a run remembers, across continue-as-new and after its end. */
+export const REMEMBERED_COMMANDS = 500;
+
+export class Machine {
+  state: RunState;
+  /** In order of acceptance; the oldest goes first. */
+  readonly remembered: Map<string, RememberedCommand>;
+  /** Set while the run is being continued as new: nothing new starts then. */
+  rollingOver = false;
+  /** Parent of everything the run starts: Temporal's cancellation reaches the run as a command, not its activities. */
+  readonly detached = new CancellationScope({ cancellable: false });
+  /** Makes the world agree with the state. */
+  reconcile: () => void = () => {};
+  changed = true;
+
+  constructor(readonly input: RunInput) {
+    this.state = input.carried?.state ?? createRun(input);
+    this.remembered = new Map(input.carried?.commands.map((command) => [command.commandId, command]));
+  }
+
+  observe(fact: Fact): void {
+    this.become(observe(this.state, fact, Date.now()));
+  }
+
+  obey(command: Command): void {
+    this.become(obey(this.state, command, Date.now()));
+  }
+
+  slot(name: string): Slot | undefined {
+    return Object.hasOwn(this.state.slots, name) ? this.state.slots[name] : undefined;
+  }
+
+  remember(commandId: string, digest: string, answer: CommandAnswer): void {
+    this.remembered.set(commandId, { commandId, digest, answer });
+    for (const oldest of this.remembered.keys()) {
+      if (this.remembered.size <= REMEMBERED_COMMANDS) break;
+      this.remembered.delete(oldest);
+    }
+  }
+
+  private become(state: RunState): void {
+    if (state !== this.state) {
+      this.state = state;
+      this.changed = true;
+    }
+    this.reconcile();
+  }
+}
+
+/** A refusal as the only kind of error that a handler may throw: anything else would fail the workflow task for ever. */
+export function failureOf(refused: Refusal): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: refused.code,
+    message: refused.message,
+    nonRetryable: true,
+    details: [refused.details],
+  });
+}

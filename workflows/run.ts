@@ -1,0 +1,177 @@
+/**
+ * The run workflow. Its state changes only by commands (updates) and facts (activity ends, time); after each change the
+ * world is made to agree with it. Continue-as-new needs nothing else: the next execution starts from the same state.
+ */
+import {
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  continueAsNew,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { refusal } from '../src/domain/errors.js';
+import { applyCancelRun } from '../src/domain/steer.js';
+import { wants } from '../src/domain/wants.js';
+import type { CarriedState, RunInput } from '../src/domain/wire.js';
+import { Deadline } from './deadline.js';
+import { Handlers } from './handlers.js';
+import { Leases } from './leases.js';
+import { Machine } from './machine.js';
+import { Offers } from './offers.js';
+import { Settles } from './settles.js';
+import { Attributes, showDetails } from './view.js';
+
+/** What a run that succeeded returns: the digest of each slot's result artifact. */
+export interface RunResult {
+  readonly status: 'succeeded';
+  readonly results: Readonly<Record<string, string | null>>;
+}
+
+/** Longest a roll-over waits for claims that are on their way. */
+const ROLL_OVER_WAIT = '10s';
+
+export async function batonRun(input: RunInput): Promise<RunResult> {
+  const run = new Run(input);
+  let cancelled = false;
+  CancellationScope.current().cancelRequested.catch(() => {
+    cancelled = true;
+    run.machine.changed = true;
+  });
+  return CancellationScope.nonCancellable(async () => {
+    for (;;) {
+      await condition(() => run.machine.changed || run.finished || run.rollOverDue);
+      run.show();
+      if (cancelled) run.cancel();
+      if (run.finished) return await run.end();
+      if (run.rollOverDue && (await run.rollOver()))
+        await continueAsNew<typeof batonRun>({ ...input, carried: run.carried() });
+    }
+  });
+}
+
+class Run {
+  readonly machine: Machine;
+  private readonly offers: Offers;
+  private readonly leases: Leases;
+  private readonly settles: Settles;
+  private readonly deadline: Deadline;
+  private readonly handlers: Handlers;
+  private readonly attributes: Attributes;
+  /** Activity ids of leases of this execution; kept after the lease is over, for its settle. */
+  private readonly activityIds: Record<string, string>;
+  private wanted = { finished: false };
+
+  constructor(private readonly input: RunInput) {
+    this.machine = new Machine(input);
+    this.activityIds = { ...input.carried?.previous?.leases };
+    this.offers = new Offers(this.machine);
+    this.leases = new Leases(this.machine);
+    this.settles = new Settles(this.machine, (attempt) => this.activityIds[attempt] ?? null);
+    this.deadline = new Deadline(this.machine, () => {
+      void this.leases.checkDeadlines(Date.now());
+      this.machine.observe({ kind: 'time-passed' });
+    });
+    this.handlers = new Handlers(this.machine, this.offers, this.leases);
+    this.attributes = new Attributes(input.searchAttributes);
+    this.machine.reconcile = () => this.reconcile();
+    this.handlers.register();
+    this.reconcile();
+  }
+
+  get finished(): boolean {
+    return this.wanted.finished && this.offers.pending === 0;
+  }
+
+  get rollOverDue(): boolean {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    const limit = this.input.rollOverEvents;
+    return continueAsNewSuggested || (limit !== null && historyLength >= limit);
+  }
+
+  show(): void {
+    if (!this.machine.changed) return;
+    this.machine.changed = false;
+    showDetails(this.machine.state);
+    this.attributes.refresh(this.machine.state);
+  }
+
+  /** Temporal's own cancellation. A claim or a success that is being recorded is waited for: the next change asks again. */
+  cancel(): void {
+    const { state } = this.machine;
+    const busy = Object.values(state.slots).some(
+      (slot) => slot.state === 'claiming' || (slot.state === 'active' && slot.ending),
+    );
+    if (state.status !== 'running' || busy) return;
+    this.machine.state = applyCancelRun(state, Date.now());
+    this.machine.changed = true;
+    this.machine.reconcile();
+  }
+
+  async end(): Promise<RunResult> {
+    const { state } = this.machine;
+    await this.settles.close(state.status);
+    await condition(allHandlersFinished);
+    const slots = Object.values(state.slots);
+    if (state.status === 'succeeded') {
+      return {
+        status: 'succeeded',
+        results: Object.fromEntries(slots.map((slot) => [slot.slot, slot.result])),
+      };
+    }
+    if (state.status === 'cancelled') throw new CancelledFailure('the run was cancelled');
+    const failed = slots
+      .filter((slot) => slot.state === 'failed')
+      .map(({ slot, failure }) => ({ slot, failure }));
+    const first = failed[0];
+    const why = first
+      ? `slot ${first.slot} failed: ${first.failure?.message ?? 'no cause given'}`
+      : 'a slot failed';
+    const { message } = refusal('RunFailed', why, { run: state.run });
+    throw ApplicationFailure.create({
+      type: 'RunFailed',
+      message,
+      nonRetryable: true,
+      details: [{ failed: failed.slice(0, 50) }],
+    });
+  }
+
+  /** True when the run may continue as new at once: nothing is on its way that the next execution could not carry. */
+  async rollOver(): Promise<boolean> {
+    this.machine.rollingOver = true;
+    void this.offers.withdrawAll();
+    const quiet = () => this.offers.outstanding === 0 && !this.handlers.busy && allHandlersFinished();
+    await condition(quiet, ROLL_OVER_WAIT);
+    // One more turn, so that what the server has buffered meanwhile is seen before the state is carried away.
+    await sleep(1, { summary: 'roll-over' });
+    if (this.finished || !quiet()) {
+      this.machine.rollingOver = false;
+      this.machine.reconcile();
+      return false;
+    }
+    return true;
+  }
+
+  carried(): CarriedState {
+    const { state, remembered } = this.machine;
+    const previous = { workflowRunId: workflowInfo().runId, leases: this.leases.activityIds() };
+    const deadlines = Object.fromEntries(this.leases.deadlines);
+    return { state, commands: [...remembered.values()], previous, deadlines, voids: this.offers.unwritten };
+  }
+
+  private reconcile(): void {
+    const wanted = wants(this.machine.state, Date.now());
+    this.wanted = wanted;
+    this.settles.reconcile(wanted);
+    this.leases.reconcile(wanted);
+    Object.assign(this.activityIds, this.leases.activityIds());
+    this.offers.reconcile(wanted);
+    const deadlines = [
+      ...this.leases.deadlines.values(),
+      ...(wanted.deadline === null ? [] : [wanted.deadline]),
+    ];
+    this.deadline.reconcile(deadlines.length > 0 ? Math.min(...deadlines) : null);
+  }
+}

@@ -1,0 +1,68 @@
+/** What people see of the run in the Temporal UI: the slot table and the search attributes. */
+import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { RunState } from '../src/domain/types.js';
+import { waitsFor } from '../src/domain/waits.js';
+
+/** Longest list shown; a longer one says how many are left out. */
+const LISTED = 50;
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160);
+
+/** The slot table as Markdown. */
+export function showDetails(state: RunState): void {
+  const slots = Object.values(state.slots);
+  const rows = slots.slice(0, LISTED).map((slot) => {
+    const worker = slot.active ?? slot.prior;
+    const who = worker ? `${worker.worker} (${worker.workerClass})` : '';
+    const { claims, failures, losses, releases } = slot.counts;
+    const counts = `${claims} / ${failures} / ${losses} / ${releases}`;
+    return `| ${cell(slot.slot)} | ${slot.state}${slot.gate ? ` (${slot.gate})` : ''} | ${cell(who)} | ${counts} | ${cell(waitsFor(state, slot) ?? slot.failure?.message ?? '')} |`;
+  });
+  const more = slots.length > LISTED ? [``, `…and ${slots.length - LISTED} more slots: \`baton show\`.`] : [];
+  setCurrentDetails(
+    [
+      `**${state.status}** · tenant ${state.tenant} · ${state.pins.package.ref}`,
+      '',
+      '| slot | state | worker | claims / failures / losses / releases | waits for |',
+      '| --- | --- | --- | --- | --- |',
+      ...rows,
+      ...more,
+    ].join('\n'),
+  );
+}
+
+/** Keeps the registered search attributes up to date; one event for a change, none without. */
+export class Attributes {
+  private status: string | undefined;
+  private waiting: string;
+
+  /** @param registered the attributes that exist on this server: setting another one would hang the run */
+  constructor(private readonly registered: readonly string[]) {
+    const now = workflowInfo().searchAttributes;
+    this.status = now['BatonStatus']?.[0] as string | undefined;
+    this.waiting = (now['BatonWaiting'] ?? []).join('\n');
+  }
+
+  refresh(state: RunState): void {
+    const changes: Record<string, string[]> = {};
+    const waiting = waitingList(state);
+    if (this.has('BatonWaiting') && waiting.join('\n') !== this.waiting) changes['BatonWaiting'] = waiting;
+    if (this.has('BatonStatus') && state.status !== this.status) changes['BatonStatus'] = [state.status];
+    if (Object.keys(changes).length === 0) return;
+    this.status = state.status;
+    this.waiting = waiting.join('\n');
+    upsertSearchAttributes(changes);
+  }
+
+  private has(name: string): boolean {
+    return this.registered.includes(name);
+  }
+}
+
+/** `slot:class` of the slots that wait for a worker. */
+export function waitingList(state: RunState): string[] {
+  return Object.values(state.slots)
+    .filter((slot) => slot.state === 'open' || slot.state === 'retry-wait')
+    .slice(0, LISTED)
+    .map((slot) => `${slot.slot}:${slot.workerClass}`);
+}
