@@ -9,7 +9,13 @@ import type { Activities, ClaimSlotInput } from '../src/domain/wire.js';
 import type { AttemptRef } from '../src/domain/types.js';
 import type { Store } from '../src/store/port.js';
 import { verifyPins } from '../src/definitions/resolve.js';
-import { claimIdOf, storeWithin, toActivityFailure, type HostPort, type TakenPlace } from './claims-shared.js';
+import {
+  claimIdOf,
+  storeWithin,
+  toActivityFailure,
+  type HostPort,
+  type TakenPlace,
+} from './claims-shared.js';
 
 /** Below the activity's start-to-close of 5 s, so that a hanging store is told as what it is. */
 const STORE_LIMIT_MS = 4_000;
@@ -24,8 +30,10 @@ export function makeClaimSlot(options: { store: Store; host?: HostPort }): Activ
   const { store, host } = options;
   return async function claimSlot(input) {
     try {
-      if (input.direct) return await writeClaim(store, input, { ...input.direct, hostQueue: activityInfo().taskQueue });
-      if (!host) throw new BatonError('Internal', 'an offer to a worker class came to a worker that hosts no agents');
+      if (input.direct)
+        return await writeClaim(store, input, { ...input.direct, hostQueue: activityInfo().taskQueue });
+      if (!host)
+        throw new BatonError('Internal', 'an offer to a worker class came to a worker that hosts no agents');
       return await claimForHost(store, input, host);
     } catch (error) {
       throw toActivityFailure(error);

@@ -69,7 +69,12 @@ export function toActivityFailure(error: unknown): ApplicationFailure {
   const known =
     error instanceof BatonError
       ? error
-      : new BatonError('Internal', error instanceof Error ? error.message : String(error), {}, { cause: error });
+      : new BatonError(
+          'Internal',
+          error instanceof Error ? error.message : String(error),
+          {},
+          { cause: error },
+        );
   return ApplicationFailure.create({
     type: known.code,
     message: known.message,
@@ -98,7 +103,9 @@ export async function within<T>(call: Promise<T>, ms: number, late: () => Error)
 
 /** {@link within} for a store call: no answer in time is `StoreUnavailable`. */
 export function storeWithin<T>(call: Promise<T>, ms: number, what: string): Promise<T> {
-  return within(call, ms, () => BatonError.of('StoreUnavailable', `the store did not answer in time: ${what}`, { ms }));
+  return within(call, ms, () =>
+    BatonError.of('StoreUnavailable', `the store did not answer in time: ${what}`, { ms }),
+  );
 }
 
 export const isCode = (error: unknown, code: string): boolean =>

@@ -8,7 +8,15 @@ import { ApplicationFailure } from '@temporalio/common';
 import pRetry from 'p-retry';
 import type { Activities, PerformInput } from '../src/domain/wire.js';
 import type { AttemptRow, Store } from '../src/store/port.js';
-import { fenceOf, isCode, LOST, NEVER_ATTACHED, storeWithin, type Held, type HostPort } from './claims-shared.js';
+import {
+  fenceOf,
+  isCode,
+  LOST,
+  NEVER_ATTACHED,
+  storeWithin,
+  type Held,
+  type HostPort,
+} from './claims-shared.js';
 
 /**
  * @param options.host the host whose queue this serves; absent on a control worker, where the holder is outside and finds
@@ -43,7 +51,12 @@ export function makePerformAttempt(options: { store: Store; host?: HostPort }): 
 function heldNow(): Held {
   const receivedAt = performance.now();
   const info = activityInfo();
-  return { workflowRunId: info.workflowExecution?.runId ?? '', activityId: info.activityId, taskToken: info.taskToken, receivedAt };
+  return {
+    workflowRunId: info.workflowExecution?.runId ?? '',
+    activityId: info.activityId,
+    taskToken: info.taskToken,
+    receivedAt,
+  };
 }
 
 /** Repeats while the store is away, for most of the TTL: after it the lease is over anyway. */
@@ -53,7 +66,11 @@ async function attach(store: Store, input: PerformInput, held: Held): Promise<At
   const limitMs = Math.max(500, 0.7 * input.attempt.ttlMs - (performance.now() - held.receivedAt));
   const once = (): Promise<AttemptRow> =>
     storeWithin(
-      store.attempts.attach({ fence: fenceOf(input), attachment: { workflowRunId, activityId, taskToken }, at }),
+      store.attempts.attach({
+        fence: fenceOf(input),
+        attachment: { workflowRunId, activityId, taskToken },
+        at,
+      }),
       Math.min(limitMs, 5_000),
       `attachment of ${input.attempt.attempt}`,
     );
@@ -69,12 +86,21 @@ async function attach(store: Store, input: PerformInput, held: Held): Promise<At
 /** An attempt that this process never claimed: the row says whether somebody was at work on it. */
 async function whatIsMissing(store: Store, input: PerformInput): Promise<ApplicationFailure> {
   const { attempt } = input.attempt;
-  const row = await storeWithin(store.attempts.get(input.tenant, input.run, attempt), 2_000, `attempt ${attempt}`).catch(() => null);
+  const row = await storeWithin(
+    store.attempts.get(input.tenant, input.run, attempt),
+    2_000,
+    `attempt ${attempt}`,
+  ).catch(() => null);
   return row?.leaseStatus === 'live'
     ? failure(LOST, `this process does not run the agent of ${attempt}`)
     : failure(NEVER_ATTACHED, `this process did not claim ${attempt}, or gave its place back`);
 }
 
 function failure(type: string, message: string, cause?: unknown): ApplicationFailure {
-  return ApplicationFailure.create({ type, message, nonRetryable: true, cause: cause instanceof Error ? cause : undefined });
+  return ApplicationFailure.create({
+    type,
+    message,
+    nonRetryable: true,
+    cause: cause instanceof Error ? cause : undefined,
+  });
 }

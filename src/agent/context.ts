@@ -40,9 +40,12 @@ export function createContext({ store, authority, work, handoff, attachments }: 
     handoff,
     signal: authority.signal,
     step: (name, fn) => steps.step(name, fn),
-    checkpoint: (name, value) => saves.save({ kind: 'checkpoint', name, bytes: jsonBytes(value), mediaType: 'application/json' }),
+    checkpoint: (name, value) =>
+      saves.save({ kind: 'checkpoint', name, bytes: jsonBytes(value), mediaType: 'application/json' }),
     async lastCheckpoint(name) {
-      const row = await saves.newest((saved) => saved.kind === 'checkpoint' && saved.name === name && saved.step === null);
+      const row = await saves.newest(
+        (saved) => saved.kind === 'checkpoint' && saved.name === name && saved.step === null,
+      );
       return row ? { value: await saves.valueOf(row), attempt: row.attempt } : null;
     },
     save: ({ kind, name, content, mediaType }) => saves.save({ kind, name, ...encoded(content, mediaType) }),
@@ -64,7 +67,8 @@ function inline(value: Json): string {
 }
 
 function encoded(content: Json | Uint8Array, mediaType?: string): { bytes: Uint8Array; mediaType: string } {
-  if (content instanceof Uint8Array) return { bytes: content, mediaType: mediaType ?? 'application/octet-stream' };
+  if (content instanceof Uint8Array)
+    return { bytes: content, mediaType: mediaType ?? 'application/octet-stream' };
   if (typeof content === 'string') {
     return { bytes: new TextEncoder().encode(content), mediaType: mediaType ?? 'text/plain; charset=utf-8' };
   }

@@ -6,7 +6,14 @@ import pRetry from 'p-retry';
 import { BatonError } from '../domain/errors.js';
 import { checkText, isBlank } from '../domain/text.js';
 import { canonicalJson } from '../store/canonical.js';
-import { ARTIFACT_KINDS, type ArtifactKind, type ArtifactRow, type Fence, type Json, type Store } from '../store/port.js';
+import {
+  ARTIFACT_KINDS,
+  type ArtifactKind,
+  type ArtifactRow,
+  type Fence,
+  type Json,
+  type Store,
+} from '../store/port.js';
 import type { Authority } from './authority.js';
 
 /** Longest name of a step, checkpoint or artifact, in code points. */
@@ -37,7 +44,10 @@ export class Saves {
   async save(input: SaveInput): Promise<ArtifactRow> {
     checkName('name', input.name);
     if (!ARTIFACT_KINDS.includes(input.kind)) {
-      throw BatonError.of('InvalidCommand', '`kind` is no kind of artifact', { kind: input.kind, kinds: ARTIFACT_KINDS.join(', ') });
+      throw BatonError.of('InvalidCommand', '`kind` is no kind of artifact', {
+        kind: input.kind,
+        kinds: ARTIFACT_KINDS.join(', '),
+      });
     }
     const rows = await this.#known();
     const row = await this.#patiently(async () => {
@@ -45,7 +55,16 @@ export class Saves {
       const { kind, name, mediaType, step = null } = input;
       // Asked again for every try: authority may have gone while the store was away.
       await this.authority.usable();
-      return this.store.artifacts.save({ fence: this.fence, kind, name, digest, size, mediaType, step, at: Date.now() });
+      return this.store.artifacts.save({
+        fence: this.fence,
+        kind,
+        name,
+        digest,
+        size,
+        mediaType,
+        step,
+        at: Date.now(),
+      });
     });
     rows.push(row);
     return row;
@@ -75,7 +94,9 @@ export class Saves {
   /** Read once: while this lease is live nobody else can add a row to the slot. */
   #known(): Promise<ArtifactRow[]> {
     const { tenant, run, slot } = this.fence;
-    this.#rows ??= this.#patiently(async () => [...(await this.store.artifacts.list(tenant, run, slot))]).catch((error: unknown) => {
+    this.#rows ??= this.#patiently(async () => [
+      ...(await this.store.artifacts.list(tenant, run, slot)),
+    ]).catch((error: unknown) => {
       this.#rows = undefined;
       throw error;
     });
@@ -109,4 +130,5 @@ export function checkName(field: string, value: unknown): string {
 }
 
 /** Canonical JSON as UTF-8; `InvalidCommand` for what is no JSON. */
-export const jsonBytes = (value: unknown): Uint8Array => new TextEncoder().encode(canonicalJson(value ?? null));
+export const jsonBytes = (value: unknown): Uint8Array =>
+  new TextEncoder().encode(canonicalJson(value ?? null));

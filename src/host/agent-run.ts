@@ -44,7 +44,10 @@ export class AgentRun {
       {
         attempt: work.attempt.attempt,
         ttlMs: work.attempt.ttlMs,
-        heartbeat: (token, progress) => client.activity.heartbeat(token, progress),
+        heartbeat: (token, progress) =>
+          client.withDeadline(Date.now() + work.attempt.ttlMs, () =>
+            client.activity.heartbeat(token, progress),
+          ),
         findEnd: (where) => findLeaseEnd(client, store, this.#fence, where),
         onRevoked: (by) => this.#interrupt({ kind: 'revoked', why: `the activity was ${by}` }),
         onOver: () => this.#interrupt({ kind: 'over' }),
@@ -77,7 +80,12 @@ export class AgentRun {
     const { definition, store, work } = this.#options;
     try {
       const { tenant, run, slot } = work;
-      const load = () => storeWithin(buildHandoff(store, { tenant, run, slot, before: this.attempt }), 10_000, `handoff of ${slot}`);
+      const load = () =>
+        storeWithin(
+          buildHandoff(store, { tenant, run, slot, before: work.attempt.epoch }),
+          10_000,
+          `handoff of ${slot}`,
+        );
       const { handoff, attachments } = await this.#persistently(load);
       const context = createContext({ store, authority: this.#keeper, work, handoff, attachments });
       return outcomeOf(await definition.run(context));
@@ -90,10 +98,14 @@ export class AgentRun {
     const { client, store, logger } = this.#options;
     const facts = { attempt: this.attempt, slot: this.#fence.slot, run: this.#fence.run };
     try {
-      if (outcome.kind === 'failure') logger.warn(`agent failed: ${outcome.failure.message}`, { ...facts, code: outcome.failure.code });
-      const staged = await this.#persistently(() => storeWithin(stage(store, this.#fence, outcome), 10_000, 'staging the end'));
+      if (outcome.kind === 'failure')
+        logger.warn(`agent failed: ${outcome.failure.message}`, { ...facts, code: outcome.failure.code });
+      const staged = await this.#persistently(() =>
+        storeWithin(stage(store, this.#fence, outcome), 10_000, 'staging the end'),
+      );
       const acknowledged = await this.#keeper.finish(tell(client.activity, outcome, staged));
-      if (!acknowledged) logger.warn('lease ended before the attempt’s end was acknowledged', { ...facts, end: outcome.kind });
+      if (!acknowledged)
+        logger.warn('lease ended before the attempt’s end was acknowledged', { ...facts, end: outcome.kind });
     } catch (error) {
       if (isCode(error, 'StaleLease')) this.#keeper.lose('the store refused its end');
       else this.#keeper.lose('its end could not be told');
@@ -104,7 +116,6 @@ export class AgentRun {
   /** As long as the lease lasts: a store that is away for a while costs no work. */
   #persistently<T>(call: () => Promise<T>): Promise<T> {
     return pRetry(call, {
-      forever: true,
       retries: Number.POSITIVE_INFINITY,
       minTimeout: 50,
       maxTimeout: 1_000,

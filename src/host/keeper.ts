@@ -5,7 +5,12 @@
  *
  * attached ──not found──▶ detached ──new attachment──▶ attached      any ──end, or last acknowledged + TTL──▶ over
  */
-import { ActivityCancelledError, ActivityNotFoundError, ActivityPausedError, ActivityResetError } from '@temporalio/client';
+import {
+  ActivityCancelledError,
+  ActivityNotFoundError,
+  ActivityPausedError,
+  ActivityResetError,
+} from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { within, type Held } from '../../activities/claims-shared.js';
 import type { Authority } from '../agent/authority.js';
@@ -142,7 +147,7 @@ export class LeaseKeeper implements Authority {
 
   async #beat(): Promise<void> {
     this.#checkDeadline();
-    if (this.#state === 'over' || !this.#beats) return;
+    if (this.#is('over') || !this.#beats) return;
     const held = this.#held;
     const sent = performance.now();
     const beat = this.#options.heartbeat(held.taskToken, this.#progress);
@@ -153,14 +158,14 @@ export class LeaseKeeper implements Authority {
     );
     try {
       await within(beat, this.#patienceMs, noAnswer);
-      this.#beatAt(sent + this.#intervalMs);
+      if (held === this.#held) this.#beatAt(sent + this.#intervalMs);
     } catch (error) {
-      if (held !== this.#held || this.#state === 'over') return;
+      if (held !== this.#held || this.#is('over')) return;
       const by = revokedBy(error);
       if (by) return this.#revoke(by);
       if (error instanceof ActivityNotFoundError) this.#detach(held);
       // One lost beat is nothing: the next is sent sooner, so that a blip never costs the lease.
-      this.#beatAt(performance.now() + (this.#state === 'detached' ? this.#patienceMs : this.#retryMs));
+      this.#beatAt(performance.now() + (this.#is('detached') ? this.#patienceMs : this.#retryMs));
     }
   }
 
@@ -206,7 +211,10 @@ export class LeaseKeeper implements Authority {
     clearTimeout(this.#deadlineTimer);
     if (this.#state === 'over') return;
     const left = this.#acknowledged + this.#options.ttlMs - performance.now();
-    this.#deadlineTimer = setTimeout(() => this.#deadlinePassed(), Math.min(Math.max(0, left) + 1, LONGEST_TIMER_MS));
+    this.#deadlineTimer = setTimeout(
+      () => this.#deadlinePassed(),
+      Math.min(Math.max(0, left) + 1, LONGEST_TIMER_MS),
+    );
   }
 
   #deadlinePassed(): void {
@@ -237,6 +245,11 @@ export class LeaseKeeper implements Authority {
     this.#change();
   }
 
+  /** Not a comparison in place: the state changes under an `await`, which the compiler does not see. */
+  #is(state: LeaseKeeper['state']): boolean {
+    return this.#state === state;
+  }
+
   #change(): void {
     const { resolve } = this.#changed;
     this.#changed = withResolvers();
@@ -262,4 +275,5 @@ function revokedBy(error: unknown): RevokedBy | null {
   return null;
 }
 
-const stale = (attempt: string, why: string): BatonError => BatonError.of('StaleLease', `the lease is over: ${why}`, { attempt });
+const stale = (attempt: string, why: string): BatonError =>
+  BatonError.of('StaleLease', `the lease is over: ${why}`, { attempt });

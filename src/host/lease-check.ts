@@ -11,7 +11,12 @@ const late = (): Error => new Error('no answer in time');
 /**
  * @returns why the lease is over, or null when neither store nor server says so (yet). Never throws: no answer is no proof.
  */
-export async function findLeaseEnd(client: Client, store: Store, fence: Fence, held: Held): Promise<string | null> {
+export async function findLeaseEnd(
+  client: Client,
+  store: Store,
+  fence: Fence,
+  held: Held,
+): Promise<string | null> {
   const asked = [endInStore(store, fence), endOnServer(client, fence, held)];
   const answers = await Promise.all(asked.map((answer) => within(answer, LIMIT_MS, late).catch(() => null)));
   return answers.find((answer) => answer !== null) ?? null;
@@ -33,5 +38,7 @@ async function endOnServer(client: Client, fence: Fence, held: Held): Promise<st
   // Another execution: rolled over, and the new attachment is on its way; or reset, and the store will tell.
   if (description.runId !== held.workflowRunId) return null;
   const pending = description.raw.pendingActivities ?? [];
-  return pending.some((activity) => activity.activityId === held.activityId) ? null : 'its activity has ended';
+  return pending.some((activity) => activity.activityId === held.activityId)
+    ? null
+    : 'its activity has ended';
 }

@@ -34,9 +34,12 @@ export function outcomeOf(result: unknown): Outcome {
 export function failureOf(error: unknown): Failure {
   const code: unknown = (error as { code?: unknown } | null)?.code;
   const text = error instanceof Error ? error.message || error.name : String(error);
-  const message = [...text.replaceAll('\0', '').toWellFormed()].slice(0, MAX_TEXT).join('');
+  const message = [...text.replace(/\0|\p{Surrogate}/gu, '\uFFFD')].slice(0, MAX_TEXT).join('');
   const named = typeof code === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(code);
-  return { code: named ? code : 'AgentError', message: message || 'the agent threw an error without a message' };
+  return {
+    code: named ? code : 'AgentError',
+    message: message || 'the agent threw an error without a message',
+  };
 }
 
 /** Puts the result's bytes under the attempt (a completion only) and stages the outcome. Safe to repeat. */
@@ -44,7 +47,15 @@ export async function stage(store: Store, fence: Fence, outcome: Outcome): Promi
   switch (outcome.kind) {
     case 'completion': {
       const { digest, size } = await store.artifacts.putBytes(outcome.bytes);
-      const row = { fence, kind: 'result', name: 'result', digest, size, mediaType: 'application/json', step: null } as const;
+      const row = {
+        fence,
+        kind: 'result',
+        name: 'result',
+        digest,
+        size,
+        mediaType: 'application/json',
+        step: null,
+      } as const;
       await store.artifacts.save({ ...row, at: Date.now() });
       return store.attempts.stage({ fence, kind: 'completion', result: digest, failure: null });
     }
@@ -57,9 +68,16 @@ export async function stage(store: Store, fence: Fence, outcome: Outcome): Promi
 }
 
 /** Ends the lease's activity by its token with what was staged. */
-export function tell(reporter: Reporter, outcome: Outcome, staged: Staged | null): (taskToken: Uint8Array) => Promise<void> {
+export function tell(
+  reporter: Reporter,
+  outcome: Outcome,
+  staged: Staged | null,
+): (taskToken: Uint8Array) => Promise<void> {
   const fail = (type: string, message: string) => (token: Uint8Array) =>
-    reporter.fail(token, ApplicationFailure.create({ type, message, nonRetryable: true, details: staged ? [staged.id] : [] }));
+    reporter.fail(
+      token,
+      ApplicationFailure.create({ type, message, nonRetryable: true, details: staged ? [staged.id] : [] }),
+    );
   switch (outcome.kind) {
     case 'completion': {
       const result: PerformResult = { staged: staged?.id ?? '' };

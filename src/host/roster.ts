@@ -47,7 +47,11 @@ export class Roster implements HostPort {
     this.hostQueue = options.hostQueue;
     this.owner = options.owner;
     for (const definition of options.agents) {
-      this.#classes.set(definition.workerClass, { definition, places: new Places(definition.places ?? 1), started: 0 });
+      this.#classes.set(definition.workerClass, {
+        definition,
+        places: new Places(definition.places ?? 1),
+        started: 0,
+      });
     }
   }
 
@@ -77,9 +81,14 @@ export class Roster implements HostPort {
     // A later try of the same claim on this host: same place, same worker, so that the store sees the same claim.
     if (known) return this.#placeOf(known);
     const group = this.#class(workerClass);
-    if (this.#closing) throw BatonError.of('HostFull', 'the host is shutting down', { host: this.options.host });
+    if (this.#closing)
+      throw BatonError.of('HostFull', 'the host is shutting down', { host: this.options.host });
     if (!group.places.take()) {
-      throw BatonError.of('HostFull', 'all places are taken', { host: this.options.host, workerClass, places: group.places.total });
+      throw BatonError.of('HostFull', 'all places are taken', {
+        host: this.options.host,
+        workerClass,
+        places: group.places.total,
+      });
     }
     group.started += 1;
     const worker = `${group.definition.name ?? this.options.host}-${group.started}`;
@@ -123,7 +132,10 @@ export class Roster implements HostPort {
       keep: (attempt: AttemptRef) => {
         this.#disarm(claim);
         claim.attempt = attempt.attempt;
-        claim.timer = setTimeout(() => this.#forget(claim), Math.min(attempt.ttlMs + MARGIN_MS, LONGEST_TIMER_MS));
+        claim.timer = setTimeout(
+          () => this.#forget(claim),
+          Math.min(attempt.ttlMs + MARGIN_MS, LONGEST_TIMER_MS),
+        );
         claim.timer.unref();
       },
       giveBack: () => this.#forget(claim),
@@ -160,7 +172,11 @@ export class Roster implements HostPort {
 
   #class(workerClass: string): { definition: AgentDefinition; places: Places; started: number } {
     const group = this.#classes.get(workerClass);
-    if (!group) throw BatonError.of('Internal', 'the host has no agent of that class', { host: this.options.host, workerClass });
+    if (!group)
+      throw BatonError.of('Internal', 'the host has no agent of that class', {
+        host: this.options.host,
+        workerClass,
+      });
     return group;
   }
 }
