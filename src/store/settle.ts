@@ -44,7 +44,7 @@ interface Decision {
 export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<Settled> {
   const { fence } = input;
   // Decided outside a transaction, since it may read files, and written only if the row is still as it was read. A row
-  // moves forward only (provisional, live, over), so this ends after three rounds at most.
+  // moves forward only (provisional, live, staged, over), so this ends after four rounds at most.
   for (;;) {
     const row = await read(db, input);
     if (row.end_kind !== null) return recorded(row, row.end_kind);
@@ -73,7 +73,8 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
       if (leaseStatus === 'void') await tombstone(trx, fence, row.claim_id);
       return true;
     });
-    if (written) return { ...decision, workerStatus, leaseStatus };
+    const { end, failure, result } = decision;
+    if (written) return { end, workerStatus, leaseStatus, failure, result };
   }
 }
 

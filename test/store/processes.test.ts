@@ -1,0 +1,108 @@
+/** One SQLite file and several real processes: first open, claims of one slot, death in the middle of a write. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sha256 } from '../../src/store/canonical.js';
+import { openStore } from '../../src/store/open.js';
+import { fixture, startNode, stopAll } from '../support/processes.js';
+import { waitFor } from '../support/wait.js';
+import { attachment, claimInput, fenceOf } from './inputs.js';
+
+const CHILD = fixture(import.meta.url, 'child.ts');
+const START_MS = 60_000;
+
+describe('several processes on one file', () => {
+  let directory: string;
+  let url: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(path.join(tmpdir(), 'baton-store-'));
+    url = `sqlite:${directory}/x.db`;
+  });
+  afterEach(async () => {
+    await stopAll(); // before the directory goes, not after
+    await rm(directory, { recursive: true });
+  });
+
+  /** Starts the processes, lets them go at once, and gives what each printed. */
+  async function race(mode: string, count: number): Promise<Record<string, unknown>[]> {
+    const names = Array.from({ length: count }, (_, index) => `w${index}`);
+    const children = await Promise.all(
+      names.map((name) => startNode(CHILD, [mode, url, name], { stdin: true })),
+    );
+    await Promise.all(children.map((child) => child.ready(/^ready$/, START_MS)));
+    for (const child of children) child.write('go\n');
+    return Promise.all(
+      children.map(
+        async (child) => JSON.parse(await child.ready('json', START_MS)) as Record<string, unknown>,
+      ),
+    );
+  }
+
+  it('all succeed in opening a fresh file at once, and get one key', async () => {
+    const answers = await race('open', 8);
+    expect(new Set(answers.map((answer) => answer.key)).size).toBe(1);
+    expect(answers[0]?.key).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('of 25 claimants of one slot exactly one gets the lease', async () => {
+    await (await openStore(url)).close();
+    const answers = await race('claim', 25);
+    const outcomes = answers.map((answer) => answer.outcome);
+    expect(outcomes.filter((outcome) => outcome === 'live')).toHaveLength(1);
+    // Refused at the claim, or at the attachment by a later claim that made the row void.
+    expect(
+      outcomes.filter((outcome) => outcome === 'AlreadyLeased' || outcome === 'StaleLease'),
+    ).toHaveLength(24);
+    const store = await openStore(url);
+    const rows = await store.attempts.list('acme', 'r1');
+    expect(rows.map((row) => row.leaseStatus)).toEqual(['live']);
+    expect(rows[0]?.epoch).toBe(answers.find((answer) => answer.outcome === 'live')?.epoch);
+    await store.close();
+  });
+
+  it('of 25 claimants of a slot with a live lease all are refused', async () => {
+    const store = await openStore(url);
+    const fence = fenceOf(await store.attempts.claim(claimInput({ claimId: 'first' })));
+    await store.attempts.attach({ fence, attachment: attachment(), at: 1 });
+    const answers = await race('claim', 25);
+    expect(answers.map((answer) => answer.outcome)).toEqual(Array(25).fill('AlreadyLeased'));
+    expect(await store.attempts.list('acme', 'r1')).toHaveLength(1);
+    await store.close();
+  });
+
+  it('a process killed while it puts bytes leaves whole bytes or none', async () => {
+    await (await openStore(url)).close();
+    const blobs = path.join(directory, 'x.db.blobs');
+    const halves = async () =>
+      readdir(path.join(blobs, 'tmp')).then(
+        (names) => names.length,
+        () => 0,
+      );
+    let caught = 0;
+    for (let round = 0; round < 6 && caught < 2; round += 1) {
+      const child = await startNode(CHILD, ['put', url, `round${round}`], { stdin: true });
+      await child.ready(/^ready$/, START_MS);
+      const before = await halves();
+      child.write('go\n');
+      await waitFor(async () => (await halves()) > before, { everyMs: 0, what: 'a file half written' });
+      child.kill('SIGKILL');
+      await child.exited;
+      if ((await halves()) > before) caught += 1;
+    }
+    expect(caught).toBeGreaterThan(0);
+    const database = new Database(path.join(directory, 'x.db'), { readonly: true });
+    const digests = database.prepare('select digest from blobs').pluck().all() as string[];
+    database.close();
+    const store = await openStore(url);
+    for (const digest of digests) expect(sha256(await store.artifacts.readBytes(digest))).toBe(digest);
+    await store.close();
+    // Files without a row are whole too: they have their final name only after the last byte was synced.
+    for (const shelf of (await readdir(blobs)).filter((name) => name !== 'tmp')) {
+      for (const name of await readdir(path.join(blobs, shelf))) {
+        expect(sha256(await readFile(path.join(blobs, shelf, name)))).toBe(name);
+      }
+    }
+  });
+});
