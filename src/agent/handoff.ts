@@ -1,5 +1,5 @@
 /** The handoff: all that the next worker of a slot is given, read from the store alone (design, "Handoff"). */
-import { loadPlan, verifyPins } from '../definitions/resolve.js';
+import { loadAttachments, loadVerifiedPlan } from '../definitions/resolve.js';
 import { BatonError } from '../domain/errors.js';
 import type { PlanNode, RunPlan } from '../domain/types.js';
 import type { AttemptRow, Json, Store } from '../store/port.js';
@@ -29,14 +29,14 @@ export async function buildHandoff(
   const { tenant, run, slot, before = Infinity } = input;
   const row = await store.runs.get(tenant, run);
   if (row === null) throw BatonError.of('RunNotFound', 'no such run of this tenant', { run });
-  const plan = await loadPlan(store, tenant, row.pins);
-  const name = plan.nodes.find((node) => node.slots.includes(slot))?.node;
-  if (name === undefined) throw BatonError.of('SlotNotFound', 'the run has no such slot', { run, slot });
-  const [{ plan: node, attachments }, allAttempts, allArtifacts, upstream] = await Promise.all([
-    verifyPins(store, tenant, row.pins, name),
+  const plan = await loadVerifiedPlan(store, tenant, row.pins);
+  const node = plan.nodes.find((candidate) => candidate.slots.includes(slot));
+  if (node === undefined) throw BatonError.of('SlotNotFound', 'the run has no such slot', { run, slot });
+  const [attachments, allAttempts, allArtifacts, upstream] = await Promise.all([
+    loadAttachments(store, row.pins, node),
     store.attempts.list(tenant, run, slot),
     store.artifacts.list(tenant, run, slot),
-    upstreamResults(store, tenant, run, plan, name),
+    upstreamResults(store, tenant, run, plan, node),
   ]);
   const attempts = allAttempts.filter((attempt) => attempt.epoch < before);
   const earlier = new Set(attempts.map((attempt) => attempt.attempt));
@@ -64,9 +64,8 @@ async function upstreamResults(
   tenant: string,
   run: string,
   plan: RunPlan,
-  name: string,
+  { dependsOn }: PlanNode,
 ): Promise<Readonly<Record<string, Json>>> {
-  const dependsOn = plan.nodes.find((node) => node.node === name)?.dependsOn ?? [];
   const nodes = plan.nodes.filter((node) => dependsOn.includes(node.node));
   const results = await Promise.all(
     nodes.map(async (node): Promise<[string, Json]> => {

@@ -51,6 +51,15 @@ export async function loadPlan(store: Store, tenant: string, pins: Pins): Promis
   return join(pins, workflow, binding);
 }
 
+/** The plan of a run with all three pinned revisions checked; throws `PinsDamaged`. */
+export async function loadVerifiedPlan(store: Store, tenant: string, pins: Pins): Promise<RunPlan> {
+  const [plan] = await Promise.all([
+    loadPlan(store, tenant, pins),
+    store.revisions.pinned(tenant, 'package', pins.package),
+  ]);
+  return plan;
+}
+
 /**
  * Reads all that is pinned for one node, digests checked: the three revisions and the bytes of the node's attachments.
  * Throws `PinsDamaged` naming what is missing or differs.
@@ -61,31 +70,32 @@ export async function verifyPins(
   pins: Pins,
   node: string,
 ): Promise<{ plan: PlanNode; attachments: readonly LoadedAttachment[] }> {
-  const [plan] = await Promise.all([
-    loadPlan(store, tenant, pins),
-    store.revisions.pinned(tenant, 'package', pins.package),
-  ]);
-  const found = plan.nodes.find((candidate) => candidate.node === node);
-  if (found === undefined) {
+  const { nodes } = await loadVerifiedPlan(store, tenant, pins);
+  const plan = nodes.find((candidate) => candidate.node === node);
+  if (plan === undefined) {
     throw BatonError.of('PinsDamaged', `the pinned workflow has no node ${node}`, {
       workflow: pins.workflow.ref,
       node,
     });
   }
-  const attachments = await Promise.all(
-    found.attachments.map(async (attachment): Promise<LoadedAttachment> => {
-      const bytes = await store.artifacts.readBytes(attachment.digest).catch((error: unknown) => {
-        throw damaged(error, {
-          binding: pins.binding.ref,
-          node,
-          attachment: `${attachment.kind}/${attachment.name}`,
-          digest: attachment.digest,
-        });
+  return { plan, attachments: await loadAttachments(store, pins, plan) };
+}
+
+/** Texts of a node's attachments, digests checked; throws `PinsDamaged` naming the attachment. */
+export function loadAttachments(
+  store: Store,
+  pins: Pins,
+  { node, attachments }: PlanNode,
+): Promise<readonly LoadedAttachment[]> {
+  return Promise.all(
+    attachments.map(async (attachment): Promise<LoadedAttachment> => {
+      const { kind, name, digest } = attachment;
+      const bytes = await store.artifacts.readBytes(digest).catch((error: unknown) => {
+        throw damaged(error, { binding: pins.binding.ref, node, attachment: `${kind}/${name}`, digest });
       });
       return { ...attachment, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) };
     }),
   );
-  return { plan: found, attachments };
 }
 
 function join(pins: Pins, workflow: RevisionRow['content'], binding: RevisionRow['content']): RunPlan {
