@@ -67,12 +67,13 @@ async function upstreamResults(
   { dependsOn }: PlanNode,
 ): Promise<Readonly<Record<string, Json>>> {
   const nodes = plan.nodes.filter((node) => dependsOn.includes(node.node));
+  const attemptsOf = await attemptReader(store, tenant, run, nodes.flatMap((node) => node.slots).length);
   const results = await Promise.all(
     nodes.map(async (node): Promise<[string, Json]> => {
       const values = await Promise.all(
         node.slots.map(async (slot): Promise<[string, Json]> => [
           slot,
-          await slotResult(store, tenant, run, slot),
+          await resultOf(store, await attemptsOf(slot)),
         ]),
       );
       return [node.node, isSingle(node) ? (values[0]?.[1] ?? null) : Object.fromEntries(values)];
@@ -81,22 +82,42 @@ async function upstreamResults(
   return Object.fromEntries(results);
 }
 
+/** Slots from which on one reading of the whole run's attempts is cheaper than one a slot. */
+const MANY_SLOTS = 8;
+
+async function attemptReader(
+  store: Store,
+  tenant: string,
+  run: string,
+  slots: number,
+): Promise<(slot: string) => Promise<readonly AttemptRow[]>> {
+  if (slots < MANY_SLOTS) return (slot) => store.attempts.list(tenant, run, slot);
+  const bySlot = new Map<string, AttemptRow[]>();
+  for (const row of await store.attempts.list(tenant, run)) {
+    const rows = bySlot.get(row.slot);
+    if (rows) rows.push(row);
+    else bySlot.set(row.slot, [row]);
+  }
+  return async (slot) => bySlot.get(slot) ?? [];
+}
+
 const isSingle = (node: PlanNode): boolean => node.slots.length === 1 && node.slots[0] === node.node;
 
 /** The JSON value that a slot succeeded with, or null when it has not. Digest checked by the store. */
 export async function slotResult(store: Store, tenant: string, run: string, slot: string): Promise<Json> {
-  const attempts: readonly AttemptRow[] = await store.attempts.list(tenant, run, slot);
-  const digest = attempts.findLast((attempt) => attempt.workerStatus === 'succeeded')?.staged?.result ?? null;
-  if (digest === null) return null;
+  return resultOf(store, await store.attempts.list(tenant, run, slot));
+}
+
+async function resultOf(store: Store, attempts: readonly AttemptRow[]): Promise<Json> {
+  const row = attempts.findLast((attempt) => attempt.workerStatus === 'succeeded');
+  const digest = row?.staged?.result ?? null;
+  if (row === undefined || digest === null) return null;
   const text = new TextDecoder().decode(await store.artifacts.readBytes(digest));
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
-    const { message, details } = BatonError.of('ArtifactMismatch', 'the result of a slot is no JSON', {
-      run,
-      slot,
-      digest,
-    });
+    const facts = { run: row.run, slot: row.slot, digest };
+    const { message, details } = BatonError.of('ArtifactMismatch', 'the result of a slot is no JSON', facts);
     throw new BatonError('ArtifactMismatch', message, details, { cause });
   }
 }

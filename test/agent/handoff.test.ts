@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { buildHandoff } from '../../src/agent/handoff.js';
 import { savedItems, stepPlan } from '../../src/agent/step-plan.js';
 import { canonicalJson, sha256 } from '../../src/store/canonical.js';
+import { aBinding, aPackage, aWorkflow, bound } from '../definitions/fixtures.js';
 import { testStore, type TestStore } from '../definitions/store.js';
 import { handRun, type HandRun } from './run-fixture.js';
 
@@ -45,6 +46,20 @@ describe('buildHandoff', () => {
     const check = await run.claim('check');
     await run.end(check.fence, 'revoked');
     expect((await handoffOf('publish.1')).handoff.upstream).toEqual({ notes: 'text', check: null });
+  });
+
+  it('reads the results of many slots as it reads those of few', async () => {
+    const slots = Array.from({ length: 9 }, (_, index) => `${index}`);
+    const nodes = [
+      { node: 'read', slots },
+      { node: 'notes', dependsOn: ['read'] },
+    ];
+    const binding = { ...aBinding(), nodes: { read: bound('x'), notes: bound('x') } };
+    const wide = await handRun(test.store, [aPackage, { ...aWorkflow, nodes }, binding], 'wide');
+    await wide.succeed((await wide.claim('read.7')).fence, 'seven');
+    const { handoff } = await buildHandoff(test.store, { tenant: 'acme', run: 'wide', slot: 'notes' });
+    const expected = Object.fromEntries(slots.map((slot) => [`read.${slot}`, slot === '7' ? 'seven' : null]));
+    expect(handoff.upstream).toEqual({ read: expected });
   });
 
   it('refuses an upstream result whose bytes are gone or damaged', async () => {

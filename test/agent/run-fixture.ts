@@ -6,8 +6,6 @@ import { canonicalJson } from '../../src/store/canonical.js';
 import type { ArtifactKind, Fence, Json, Store } from '../../src/store/port.js';
 import { all } from '../definitions/fixtures.js';
 
-const KEY = { tenant: 'acme', run: 'run-1' };
-
 export interface HandRun {
   claim(
     slot: string,
@@ -21,11 +19,12 @@ export interface HandRun {
   end(fence: Fence, end: EndKind, failure?: Failure): Promise<void>;
 }
 
-/** Publishes the fixtures and records a run of them with the input `{ topic: 'x' }`. */
-export async function handRun(store: Store): Promise<HandRun> {
-  await publish(store, { tenant: KEY.tenant, actor: 'ada', at: 1, documents: all() });
-  const { pins } = await resolveLaunch(store, { tenant: KEY.tenant, package: 'report' });
-  await store.runs.create({ ...KEY, digest: 'd', pins, input: { topic: 'x' }, createdAt: 1 });
+/** Publishes the documents and records a run of them with the input `{ topic: 'x' }`. */
+export async function handRun(store: Store, documents = all(), run = 'run-1'): Promise<HandRun> {
+  const key = { tenant: 'acme', run };
+  await publish(store, { tenant: key.tenant, actor: 'ada', at: 1, documents });
+  const { pins } = await resolveLaunch(store, { tenant: key.tenant, package: 'report' });
+  await store.runs.create({ ...key, digest: 'd', pins, input: { topic: 'x' }, createdAt: 1 });
   let clock = 1_000;
   const put = async (value: Json) => store.artifacts.putBytes(new TextEncoder().encode(canonicalJson(value)));
   const settle = async (fence: Fence, end: EndKind, staged: string | null, failure: Failure | null) => {
@@ -41,7 +40,7 @@ export async function handRun(store: Store): Promise<HandRun> {
     ) {
       const at = (clock += 1_000);
       const ref = await store.attempts.claim({
-        ...KEY,
+        ...key,
         slot,
         node: slot.split('.')[0] ?? slot,
         claimId: `claim-${at}`,
@@ -59,7 +58,7 @@ export async function handRun(store: Store): Promise<HandRun> {
         commandId,
         at,
       });
-      const fence = { ...KEY, slot, attempt: ref.attempt, epoch: ref.epoch };
+      const fence = { ...key, slot, attempt: ref.attempt, epoch: ref.epoch };
       const attachment = { workflowRunId: 'w', activityId: `act-${at}`, taskToken: Uint8Array.of(1) };
       await store.attempts.attach({ fence, attachment, at });
       return { ref, fence };
