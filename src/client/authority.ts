@@ -2,7 +2,12 @@
  * The authority of an outside holder: a lease token, checked against the store's key, the attempt's row and Temporal. Every
  * "no" is `StaleLease`; which of the reasons it was is in the message only.
  */
-import { ActivityCancelledError, ActivityNotFoundError, ActivityPausedError, ActivityResetError } from '@temporalio/client';
+import {
+  ActivityCancelledError,
+  ActivityNotFoundError,
+  ActivityPausedError,
+  ActivityResetError,
+} from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { BatonError } from '../domain/errors.js';
 import { isTerminalLease } from '../domain/types.js';
@@ -20,9 +25,16 @@ export interface Holder {
   readonly lease: string;
 }
 
-export const stale = (why: string, facts: Record<string, unknown>): BatonError => BatonError.of('StaleLease', why, facts);
+export const stale = (why: string, facts: Record<string, unknown>): BatonError =>
+  BatonError.of('StaleLease', why, facts);
 
-export const fenceOf = ({ tenant, run, slot, attempt, epoch }: AttemptRow): Fence => ({ tenant, run, slot, attempt, epoch });
+export const fenceOf = ({ tenant, run, slot, attempt, epoch }: AttemptRow): Fence => ({
+  tenant,
+  run,
+  slot,
+  attempt,
+  epoch,
+});
 
 /**
  * The row that a token names, whatever its status.
@@ -34,13 +46,20 @@ export async function attemptOf(session: Session, { run, slot, lease }: Holder):
   const store = await session.store();
   const attempt = attemptOfToken(lease);
   const row = attempt === null ? null : await store.attempts.get(session.tenant, run, attempt);
-  const ours = row !== null && row.slot === slot && row.commandId !== null && isGenuine(await store.key(), lease, row.attempt, row.commandId);
+  const ours =
+    row !== null &&
+    row.slot === slot &&
+    row.commandId !== null &&
+    isGenuine(await store.key(), lease, row.attempt, row.commandId);
   if (!ours) throw stale('the lease token is not one of this slot', { run, slot });
   return row;
 }
 
 /** The row of a token whose lease the store and Temporal both hold for live, and what Temporal says of the run. */
-export async function liveAttempt(session: Session, holder: Holder): Promise<{ row: AttemptRow; execution: ExecutionView }> {
+export async function liveAttempt(
+  session: Session,
+  holder: Holder,
+): Promise<{ row: AttemptRow; execution: ExecutionView }> {
   const row = await attemptOf(session, holder);
   assertLive(row);
   return pendingNow(session, row);
@@ -48,7 +67,8 @@ export async function liveAttempt(session: Session, holder: Holder): Promise<{ r
 
 export function assertLive(row: AttemptRow): void {
   const { run, slot, attempt } = row;
-  if (isTerminalLease(row.leaseStatus)) throw stale(`the lease is ${row.leaseStatus}`, { run, slot, attempt });
+  if (isTerminalLease(row.leaseStatus))
+    throw stale(`the lease is ${row.leaseStatus}`, { run, slot, attempt });
   if (row.leaseStatus !== 'live') throw stale('the lease is not attached yet', { run, slot, attempt });
 }
 
@@ -56,11 +76,14 @@ export function assertLive(row: AttemptRow): void {
  * Waits out a roll-over and makes sure that Temporal still holds the lease's activity: the row stays live until settle, so it
  * alone would let a holder write after its lease is over.
  */
-export async function pendingNow(session: Session, found: AttemptRow): Promise<{ row: AttemptRow; execution: ExecutionView }> {
+export async function pendingNow(
+  session: Session,
+  found: AttemptRow,
+): Promise<{ row: AttemptRow; execution: ExecutionView }> {
   const { tenant, run, slot, attempt } = found;
   const until = performance.now() + Math.min(session.timeoutMs, found.ttlMs);
   const store = await session.store();
-  for (let row = found; ; ) {
+  for (let row = found; ;) {
     const execution = await describeRun(session, run);
     if (!execution?.running) throw stale('the run is over', { run, slot, attempt });
     if (row.attachment?.workflowRunId === execution.workflowRunId) {
@@ -69,7 +92,12 @@ export async function pendingNow(session: Session, found: AttemptRow): Promise<{
       if (pending.stopping) throw stale('the lease is asked to stop', { run, slot, attempt });
       return { row, execution };
     }
-    if (performance.now() >= until) throw BatonError.of('RollingOver', 'the lease is not attached to the new execution yet', { run, slot, attempt });
+    if (performance.now() >= until)
+      throw BatonError.of('RollingOver', 'the lease is not attached to the new execution yet', {
+        run,
+        slot,
+        attempt,
+      });
     await pause(40);
     const again = await store.attempts.get(tenant, run, attempt);
     if (!again) throw stale('the attempt is gone', { run, slot, attempt });
@@ -102,8 +130,13 @@ export async function withTaskToken(
         await pause(30);
         continue;
       }
-      if (error instanceof ActivityNotFoundError) throw stale('Temporal does not know the lease', { run, slot, attempt });
-      if (error instanceof ActivityCancelledError || error instanceof ActivityPausedError || error instanceof ActivityResetError) {
+      if (error instanceof ActivityNotFoundError)
+        throw stale('Temporal does not know the lease', { run, slot, attempt });
+      if (
+        error instanceof ActivityCancelledError ||
+        error instanceof ActivityPausedError ||
+        error instanceof ActivityResetError
+      ) {
         await giveUp(session, taskToken);
         throw stale(`the lease was ${error.message} by an operator`, { run, slot, attempt });
       }
@@ -114,7 +147,11 @@ export async function withTaskToken(
 
 /** An operator's cancel, pause or reset ends the attempt: nobody else is there to end it for an outside holder. */
 async function giveUp(session: Session, taskToken: Uint8Array): Promise<void> {
-  const failure = ApplicationFailure.create({ type: 'Revoked', message: 'an operator stopped the lease', nonRetryable: true });
+  const failure = ApplicationFailure.create({
+    type: 'Revoked',
+    message: 'an operator stopped the lease',
+    nonRetryable: true,
+  });
   try {
     await session.client.activity.fail(taskToken, failure);
   } catch (error) {

@@ -8,7 +8,13 @@ import pRetry from 'p-retry';
 import { commandDigest, parseCommand, updateIdOf, type Command } from '../domain/commands.js';
 import { BatonError } from '../domain/errors.js';
 import { checkId } from '../domain/text.js';
-import { QUERIES, workflowIdOf, type CommandAnswer, type RememberedCommand, type UpdateName } from '../domain/wire.js';
+import {
+  QUERIES,
+  workflowIdOf,
+  type CommandAnswer,
+  type RememberedCommand,
+  type UpdateName,
+} from '../domain/wire.js';
 import type { Json } from '../store/port.js';
 import { GRPC, grpcStatus, isNotFound, isTimeout, refusalIn, toBatonError } from './failure.js';
 import { describeExecution } from './lease-view.js';
@@ -70,7 +76,11 @@ async function deliver(
   const until = performance.now() + timeoutMs;
   const facts = { tenant, run, commandId };
   const unknown = (why: string, cause?: unknown): BatonError => {
-    const plain = BatonError.of('OutcomeUnknown', `no answer to \`${name}\` within ${timeoutMs} ms (${why})`, facts);
+    const plain = BatonError.of(
+      'OutcomeUnknown',
+      `no answer to \`${name}\` within ${timeoutMs} ms (${why})`,
+      facts,
+    );
     return new BatonError('OutcomeUnknown', plain.message, facts, { cause });
   };
   let sent = 0;
@@ -118,7 +128,8 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
   const { client, tenant } = session;
   const { run } = command;
   const view = await describeExecution(client, { tenant, run });
-  if (view?.running) throw BatonError.of('RollingOver', 'the run continued as new under the command', { run });
+  if (view?.running)
+    throw BatonError.of('RollingOver', 'the run continued as new under the command', { run });
   if (!view) {
     const row = session.hasStore ? await (await session.store()).runs.get(tenant, run) : null;
     // Temporal forgets closed runs after its retention; a row that says "running" without a workflow is an unfinished launch.
@@ -132,7 +143,8 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
   throw closed(run, view.status.toLowerCase());
 }
 
-const closed = (run: string, status: string): BatonError => BatonError.of('RunClosed', 'the run is over', { run, status });
+const closed = (run: string, status: string): BatonError =>
+  BatonError.of('RunClosed', 'the run is over', { run, status });
 
 /** What a run that is over answered to the command before its end, or null. */
 async function answerOfClosed(session: Session, command: Command): Promise<CommandAnswer | null> {
@@ -145,10 +157,14 @@ async function answerOfClosed(session: Session, command: Command): Promise<Comma
       handle.query<RememberedCommand | null, [string]>(QUERIES.commandAnswer, commandId),
     );
   } catch (error) {
-    const plain = BatonError.of('OutcomeUnknown', 'the run is over, and no control worker says whether it had carried out this command', {
-      run,
-      commandId,
-    });
+    const plain = BatonError.of(
+      'OutcomeUnknown',
+      'the run is over, and no control worker says whether it had carried out this command',
+      {
+        run,
+        commandId,
+      },
+    );
     throw new BatonError('OutcomeUnknown', plain.message, plain.details, { cause: error });
   }
   if (!remembered) return null;
@@ -196,5 +212,7 @@ async function withLog<T>(
 }
 
 function dropAbsent(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  );
 }

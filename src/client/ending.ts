@@ -8,7 +8,16 @@ import { checkId, checkInline, checkText, isBlank } from '../domain/text.js';
 import { isTerminalLease, type Failure } from '../domain/types.js';
 import { canonicalJson, digestOf } from '../store/canonical.js';
 import type { AttemptRow, Json, Staged } from '../store/port.js';
-import { attemptOf, assertLive, fenceOf, pause, pendingNow, stale, withTaskToken, type Holder } from './authority.js';
+import {
+  attemptOf,
+  assertLive,
+  fenceOf,
+  pause,
+  pendingNow,
+  stale,
+  withTaskToken,
+  type Holder,
+} from './authority.js';
 import { commandIdOf } from './commands.js';
 import { firstAnswer, keepAnswer, recallAnswer } from './first-answer.js';
 import { checkHolder, type HolderAnswer } from './holder.js';
@@ -37,9 +46,15 @@ export async function complete(session: Session, request: CompleteRequest): Prom
     // One completion an attempt: its answer is kept under the attempt too, so that a repeat under a fresh id finds it.
     const first = { name: 'completion', run, commandId: `completion:${row.attempt}`, content: { result } };
     const { digest } = await resultBytes(result);
-    const completed = row.staged?.kind === 'completion' && (!isTerminalLease(row.leaseStatus) || row.workerStatus === 'succeeded');
+    const completed =
+      row.staged?.kind === 'completion' &&
+      (!isTerminalLease(row.leaseStatus) || row.workerStatus === 'succeeded');
     if (completed && row.staged?.result !== digest) {
-      throw BatonError.of('CompletionConflict', 'the attempt was completed with another result', { run, slot, attempt: row.attempt });
+      throw BatonError.of('CompletionConflict', 'the attempt was completed with another result', {
+        run,
+        slot,
+        attempt: row.attempt,
+      });
     }
     const kept = completed ? await recallAnswer<HolderAnswer>(session, first) : null;
     if (kept) return kept.answer;
@@ -56,11 +71,25 @@ async function sendCompletion(session: Session, row: AttemptRow, result: Json): 
   if (row.staged?.result !== digest) {
     const { row: live } = await pendingNow(session, row);
     const { size } = await store.artifacts.putBytes(bytes);
-    const artifact = { kind: 'result', name: 'result', digest, size, mediaType: 'application/json', step: null } as const;
+    const artifact = {
+      kind: 'result',
+      name: 'result',
+      digest,
+      size,
+      mediaType: 'application/json',
+      step: null,
+    } as const;
     await store.artifacts.save({ fence: fenceOf(live), ...artifact, at: Date.now() });
   }
-  const staged = await store.attempts.stage({ fence: fenceOf(row), kind: 'completion', result: digest, failure: null });
-  await tell(session, row, staged, (taskToken) => session.client.activity.complete(taskToken, { staged: staged.id }));
+  const staged = await store.attempts.stage({
+    fence: fenceOf(row),
+    kind: 'completion',
+    result: digest,
+    failure: null,
+  });
+  await tell(session, row, staged, (taskToken) =>
+    session.client.activity.complete(taskToken, { staged: staged.id }),
+  );
 }
 
 export interface FailRequest extends Holder {
@@ -74,7 +103,8 @@ export interface FailRequest extends Holder {
 export async function fail(session: Session, request: FailRequest): Promise<HolderAnswer> {
   const code = checkId('code', request.code);
   const message = checkText('message', request.message);
-  if (isBlank(message)) throw BatonError.of('InvalidCommand', '`message` must not be blank', { field: 'message' });
+  if (isBlank(message))
+    throw BatonError.of('InvalidCommand', '`message` must not be blank', { field: 'message' });
   return giveBack(session, request, 'failure', { code, message });
 }
 
@@ -98,7 +128,12 @@ async function giveBack(
 ): Promise<HolderAnswer> {
   const { run, slot, lease } = checkHolder(request);
   const commandId = commandIdOf(request.commandId);
-  const command = { name: kind === 'failure' ? 'fail' : 'release', run, commandId, content: { slot, lease, ...failure } };
+  const command = {
+    name: kind === 'failure' ? 'fail' : 'release',
+    run,
+    commandId,
+    content: { slot, lease, ...failure },
+  };
   return firstAnswer(session, command, async () => {
     const found = await attemptOf(session, request);
     assertLive(found);
@@ -106,7 +141,12 @@ async function giveBack(
     const store = await session.store();
     const staged = await store.attempts.stage({ fence: fenceOf(row), kind, result: null, failure });
     const type = kind === 'failure' ? 'Failed' : 'Released';
-    const error = ApplicationFailure.create({ type, message: failure.message, nonRetryable: true, details: [staged.id] });
+    const error = ApplicationFailure.create({
+      type,
+      message: failure.message,
+      nonRetryable: true,
+      details: [staged.id],
+    });
     await tell(session, row, staged, (taskToken) => session.client.activity.fail(taskToken, error));
     return { commandId, ...(await slotAfter(session, row)) };
   });
@@ -116,7 +156,12 @@ async function giveBack(
  * Tells Temporal of the staged end. When Temporal says that the lease is over, an earlier try of ours may have been what
  * ended it: the store's record tells.
  */
-async function tell(session: Session, row: AttemptRow, staged: Staged, call: (taskToken: Uint8Array) => Promise<void>): Promise<void> {
+async function tell(
+  session: Session,
+  row: AttemptRow,
+  staged: Staged,
+  call: (taskToken: Uint8Array) => Promise<void>,
+): Promise<void> {
   try {
     await withTaskToken(session, row, call);
   } catch (error) {
@@ -125,7 +170,11 @@ async function tell(session: Session, row: AttemptRow, staged: Staged, call: (ta
   }
 }
 
-async function wasOurs(session: Session, { tenant, run, slot, attempt }: AttemptRow, staged: Staged): Promise<boolean> {
+async function wasOurs(
+  session: Session,
+  { tenant, run, slot, attempt }: AttemptRow,
+  staged: Staged,
+): Promise<boolean> {
   const { attempts } = await session.store();
   const until = performance.now() + session.timeoutMs;
   for (;;) {
@@ -136,7 +185,11 @@ async function wasOurs(session: Session, { tenant, run, slot, attempt }: Attempt
       return row.staged?.id === staged.id && row.workerStatus === as[staged.kind];
     }
     if (performance.now() >= until) {
-      throw BatonError.of('OutcomeUnknown', 'Temporal has ended the lease and its end is not recorded yet', { run, slot, attempt });
+      throw BatonError.of('OutcomeUnknown', 'Temporal has ended the lease and its end is not recorded yet', {
+        run,
+        slot,
+        attempt,
+      });
     }
     await pause(100);
   }

@@ -12,7 +12,12 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure, CancelledFailure, NamespaceNotFoundError, TerminatedFailure } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  NamespaceNotFoundError,
+  TerminatedFailure,
+} from '@temporalio/common';
 import { BatonError, isErrorCode, type ErrorDetails } from '../domain/errors.js';
 
 /** gRPC status numbers that matter here. */
@@ -78,15 +83,25 @@ export function toBatonError(error: unknown, facts: ErrorDetails = {}): BatonErr
   if (known) return known;
   const chain = [...causes(error)];
   const namespace = chain.find((at) => at instanceof NamespaceNotFoundError);
-  if (namespace) return wrap('TemporalUnavailable', 'the server has no such namespace', error, { ...facts, namespace: namespace.namespace });
-  if (error instanceof WorkflowUpdateFailedError) return wrap('Internal', `the command failed in the run: ${text(chain.at(-1))}`, error, facts);
+  if (namespace)
+    return wrap('TemporalUnavailable', 'the server has no such namespace', error, {
+      ...facts,
+      namespace: namespace.namespace,
+    });
+  if (error instanceof WorkflowUpdateFailedError)
+    return wrap('Internal', `the command failed in the run: ${text(chain.at(-1))}`, error, facts);
   if (isNotFound(error)) return wrap('RunNotFound', 'no such run', error, facts);
   if (error instanceof QueryNotRegisteredError || error instanceof QueryRejectedError) {
     return wrap('Internal', `the run cannot be asked: ${text(error)}`, error, facts);
   }
   const status = grpcStatus(error);
   if (status !== null) return serverError(status, error, facts);
-  return wrap('Internal', text(chain.find((at) => at instanceof Error && !(at instanceof ServiceError)) ?? error), error, facts);
+  return wrap(
+    'Internal',
+    text(chain.find((at) => at instanceof Error && !(at instanceof ServiceError)) ?? error),
+    error,
+    facts,
+  );
 }
 
 function serverError(status: number, error: unknown, facts: ErrorDetails): BatonError {
@@ -101,14 +116,23 @@ function serverError(status: number, error: unknown, facts: ErrorDetails): Baton
     case GRPC.invalidArgument:
       return wrap('InvalidCommand', `the Temporal server refused the request (${reason})`, error, facts);
     default:
-      return wrap('TemporalUnavailable', `the Temporal server answered with an error (${reason})`, error, facts);
+      return wrap(
+        'TemporalUnavailable',
+        `the Temporal server answered with an error (${reason})`,
+        error,
+        facts,
+      );
   }
 }
 
 /** `result()` of a run that did not succeed. A cancel or terminate is a failure of the run too, told apart by `status`. */
 function runFailed(error: WorkflowFailedError, known: BatonError | null, facts: ErrorDetails): BatonError {
   const status =
-    error.cause instanceof CancelledFailure ? 'cancelled' : error.cause instanceof TerminatedFailure ? 'terminated' : 'failed';
+    error.cause instanceof CancelledFailure
+      ? 'cancelled'
+      : error.cause instanceof TerminatedFailure
+        ? 'terminated'
+        : 'failed';
   const why = known?.message ?? (error.cause ? text(error.cause) : text(error));
   const details = { ...facts, status, ...(known ? { ...known.details, cause: known.code } : {}) };
   return new BatonError('RunFailed', `the run is ${status}: ${why}`, details, { cause: error });

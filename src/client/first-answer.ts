@@ -15,7 +15,11 @@ export interface DirectCommand {
   readonly content: Json;
 }
 
-export async function firstAnswer<T>(session: Session, command: DirectCommand, work: () => Promise<T>): Promise<T> {
+export async function firstAnswer<T>(
+  session: Session,
+  command: DirectCommand,
+  work: () => Promise<T>,
+): Promise<T> {
   await runRow(session, command.run);
   const known = await recallAnswer<T>(session, command);
   if (known) return known.answer;
@@ -23,7 +27,10 @@ export async function firstAnswer<T>(session: Session, command: DirectCommand, w
 }
 
 /** The answer kept under this id, or null; another command's is `CommandConflict`. */
-export async function recallAnswer<T>(session: Session, command: DirectCommand): Promise<{ answer: T } | null> {
+export async function recallAnswer<T>(
+  session: Session,
+  command: DirectCommand,
+): Promise<{ answer: T } | null> {
   const { commands } = await session.store();
   const known = await commands.recall(session.tenant, command.run, command.commandId);
   if (!known) return null;

@@ -7,7 +7,15 @@ import { checkId, checkInline } from '../domain/text.js';
 import type { Gate, SlotState } from '../domain/types.js';
 import { ARTIFACT_KINDS, type ArtifactKind, type Json } from '../store/port.js';
 import type { ArtifactView } from '../agent/types.js';
-import { assertLive, attemptOf, fenceOf, liveAttempt, pendingNow, withTaskToken, type Holder } from './authority.js';
+import {
+  assertLive,
+  attemptOf,
+  fenceOf,
+  liveAttempt,
+  pendingNow,
+  withTaskToken,
+  type Holder,
+} from './authority.js';
 import { commandIdOf } from './commands.js';
 import { firstAnswer } from './first-answer.js';
 import { leaseDeadline } from './leases.js';
@@ -47,15 +55,24 @@ export async function heartbeat(session: Session, request: HeartbeatRequest): Pr
   const work = async (): Promise<BeatAnswer> => {
     const row = await attemptOf(session, request);
     assertLive(row);
-    const beaten = await withTaskToken(session, row, (taskToken) => session.client.activity.heartbeat(taskToken, progress));
+    const beaten = await withTaskToken(session, row, (taskToken) =>
+      session.client.activity.heartbeat(taskToken, progress),
+    );
     const now = await pendingNow(session, beaten);
     const deadline = leaseDeadline(now.row, now.execution);
     if (deadline !== null) await (await session.store()).attempts.beat({ fence: fenceOf(now.row), deadline });
-    return { ...activeAnswer(commandId, slot, row.attempt), lease: { id: row.lease, deadline: iso(deadline) } };
+    return {
+      ...activeAnswer(commandId, slot, row.attempt),
+      lease: { id: row.lease, deadline: iso(deadline) },
+    };
   };
   // A beat whose id the holder never chose cannot be repeated on purpose: nothing is kept for it.
   if (request.commandId === undefined) return work();
-  return firstAnswer(session, { name: 'heartbeat', run, commandId, content: { slot, lease, progress } }, work);
+  return firstAnswer(
+    session,
+    { name: 'heartbeat', run, commandId, content: { slot, lease, progress } },
+    work,
+  );
 }
 
 export interface SaveRequest extends Holder {
@@ -73,7 +90,10 @@ export async function save(session: Session, request: SaveRequest): Promise<Save
   const { kind, bytes } = request;
   const name = checkId('name', request.name);
   if (!ARTIFACT_KINDS.includes(kind)) {
-    throw BatonError.of('InvalidCommand', `\`kind\` must be one of ${ARTIFACT_KINDS.join(', ')}`, { field: 'kind', value: kind });
+    throw BatonError.of('InvalidCommand', `\`kind\` must be one of ${ARTIFACT_KINDS.join(', ')}`, {
+      field: 'kind',
+      value: kind,
+    });
   }
   const mediaType = request.mediaType ?? 'application/octet-stream';
   const commandId = commandIdOf(request.commandId);
@@ -83,8 +103,20 @@ export async function save(session: Session, request: SaveRequest): Promise<Save
     const { row } = await liveAttempt(session, request);
     const { artifacts } = await session.store();
     const { digest, size } = await artifacts.putBytes(bytes);
-    await artifacts.save({ fence: fenceOf(row), kind, name, digest, size, mediaType, step: null, at: Date.now() });
-    return { ...activeAnswer(commandId, slot, row.attempt), artifact: { attempt: row.attempt, kind, name, digest, size } };
+    await artifacts.save({
+      fence: fenceOf(row),
+      kind,
+      name,
+      digest,
+      size,
+      mediaType,
+      step: null,
+      at: Date.now(),
+    });
+    return {
+      ...activeAnswer(commandId, slot, row.attempt),
+      artifact: { attempt: row.attempt, kind, name, digest, size },
+    };
   });
 }
 
@@ -92,7 +124,9 @@ export async function save(session: Session, request: SaveRequest): Promise<Save
 export function checkHolder(request: Holder): Holder {
   const { lease } = request;
   if (typeof lease !== 'string' || lease === '') {
-    throw BatonError.of('InvalidCommand', '`lease` must be the token that `claim` answered', { field: 'lease' });
+    throw BatonError.of('InvalidCommand', '`lease` must be the token that `claim` answered', {
+      field: 'lease',
+    });
   }
   return { run: checkId('run', request.run), slot: checkId('slot', request.slot), lease };
 }
@@ -105,4 +139,3 @@ const activeAnswer = (commandId: string, slot: string, attempt: string): HolderA
   retryTime: null,
   attempt,
 });
-

@@ -62,7 +62,10 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
   const known = await store.runs.get(tenant, run);
   const digest = digestOf({ pins, input } as unknown as Json);
   if (known && known.digest !== digest) {
-    throw BatonError.of('RunConflict', 'the run id is taken by a run with other pins or input', { tenant, run });
+    throw BatonError.of('RunConflict', 'the run id is taken by a run with other pins or input', {
+      tenant,
+      run,
+    });
   }
   const row = await store.runs.create({ tenant, run, digest, pins, input, createdAt: Date.now() });
   const workflowId = workflowIdOf(tenant, run);
@@ -120,7 +123,9 @@ function details({ tenant, run, pins, plan }: RunInput): string {
   return [
     `Run **${run}** of tenant **${tenant}**`,
     '',
-    ...(['package', 'workflow', 'binding'] as const).map((kind) => `- ${kind} \`${pins[kind].ref}\` ${pins[kind].digest}`),
+    ...(['package', 'workflow', 'binding'] as const).map(
+      (kind) => `- ${kind} \`${pins[kind].ref}\` ${pins[kind].digest}`,
+    ),
     '',
     '| node | slots | depends on | agent |',
     '| --- | --- | --- | --- |',
@@ -132,7 +137,9 @@ function details({ tenant, run, pins, plan }: RunInput): string {
 /** Which of Baton's search attributes the namespace has: only those may be set, since an unknown one would hang the run. */
 export async function registeredAttributes(session: Session): Promise<readonly string[]> {
   const { client } = session;
-  const ask = client.connection as { operatorService?: { listSearchAttributes(req: object): Promise<{ customAttributes?: object | null }> } };
+  const ask = client.connection as {
+    operatorService?: { listSearchAttributes(req: object): Promise<{ customAttributes?: object | null }> };
+  };
   try {
     const found = await client.withDeadline(Date.now() + 5_000, async () =>
       ask.operatorService?.listSearchAttributes({ namespace: client.options.namespace }),
@@ -148,10 +155,14 @@ export async function registeredAttributes(session: Session): Promise<readonly s
 function checkRollOver(value: number | undefined): number | null {
   if (value === undefined) return null;
   if (Number.isInteger(value) && value >= MIN_ROLL_OVER_EVENTS) return value;
-  throw BatonError.of('InvalidCommand', `\`rollOverEvents\` must be a whole number of at least ${MIN_ROLL_OVER_EVENTS}`, {
-    field: 'rollOverEvents',
-    value,
-  });
+  throw BatonError.of(
+    'InvalidCommand',
+    `\`rollOverEvents\` must be a whole number of at least ${MIN_ROLL_OVER_EVENTS}`,
+    {
+      field: 'rollOverEvents',
+      value,
+    },
+  );
 }
 
 function makeRunId(packageRef: string): string {

@@ -28,7 +28,17 @@ export interface ExecutionView {
   readonly leases: ReadonlyMap<string, PendingLease>;
 }
 
-const STATUS = ['UNSPECIFIED', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELED', 'TERMINATED', 'CONTINUED_AS_NEW', 'TIMED_OUT', 'PAUSED'];
+const STATUS = [
+  'UNSPECIFIED',
+  'RUNNING',
+  'COMPLETED',
+  'FAILED',
+  'CANCELED',
+  'TERMINATED',
+  'CONTINUED_AS_NEW',
+  'TIMED_OUT',
+  'PAUSED',
+];
 /** CANCEL_REQUESTED, PAUSED, PAUSE_REQUESTED of Temporal's PendingActivityState. */
 const STOPPING = new Set([3, 4, 5]);
 const STARTED = new Set([2, ...STOPPING]);
@@ -44,10 +54,16 @@ export async function describeExecution(
   client: Client,
   at: { tenant: string; run: string; workflowRunId?: string },
 ): Promise<ExecutionView | null> {
-  const execution = { workflowId: workflowIdOf(at.tenant, at.run), ...(at.workflowRunId ? { runId: at.workflowRunId } : {}) };
+  const execution = {
+    workflowId: workflowIdOf(at.tenant, at.run),
+    ...(at.workflowRunId ? { runId: at.workflowRunId } : {}),
+  };
   let found;
   try {
-    found = await client.workflowService.describeWorkflowExecution({ namespace: client.options.namespace, execution });
+    found = await client.workflowService.describeWorkflowExecution({
+      namespace: client.options.namespace,
+      execution,
+    });
   } catch (error) {
     if (isNotFound(error)) return null;
     throw error;
@@ -77,7 +93,10 @@ export async function describeExecution(
 }
 
 /** When a pending lease ends unless it is beaten: last beat, else start, plus TTL. Null before the activity has started. */
-export function deadlineOf(pending: PendingLease, ttlMs: number): { deadline: number; beaten: boolean } | null {
+export function deadlineOf(
+  pending: PendingLease,
+  ttlMs: number,
+): { deadline: number; beaten: boolean } | null {
   const from = pending.beatAt ?? pending.startedAt;
   return from === null ? null : { deadline: from + ttlMs, beaten: pending.beatAt !== null };
 }

@@ -15,7 +15,10 @@ export function leaseDeadline(row: AttemptRow, execution: ExecutionView | null):
   const pending = here && row.attachment ? execution?.leases.get(row.attachment.activityId) : undefined;
   const told = pending ? deadlineOf(pending, row.ttlMs) : null;
   if (told?.beaten) return told.deadline;
-  return row.deadline ?? told?.deadline ?? (row.startedAt === null ? null : row.startedAt + row.ttlMs);
+  const attached = row.startedAt === null ? null : row.startedAt + row.ttlMs;
+  // An outside holder's attachment after a roll-over is no beat: its first attachment counts, as it does at the end.
+  if (row.commandId !== null) return row.deadline ?? attached;
+  return row.deadline ?? told?.deadline ?? attached;
 }
 
 /**

@@ -31,7 +31,9 @@ export interface RunRead {
 export async function describeRun(session: Session, run: string): Promise<ExecutionView | null> {
   const { client, tenant } = session;
   try {
-    return await client.withDeadline(Date.now() + DESCRIBE_MS, () => describeExecution(client, { tenant, run }));
+    return await client.withDeadline(Date.now() + DESCRIBE_MS, () =>
+      describeExecution(client, { tenant, run }),
+    );
   } catch (error) {
     throw toBatonError(error, { tenant, run });
   }
@@ -42,7 +44,11 @@ export async function describeRun(session: Session, run: string): Promise<Execut
  *
  * @throws BatonError `RunNotFound`, `TemporalUnavailable` when it is the server that does not answer
  */
-export async function queryState(session: Session, run: string, waitMs = QUERY_MS): Promise<StateView | null> {
+export async function queryState(
+  session: Session,
+  run: string,
+  waitMs = QUERY_MS,
+): Promise<StateView | null> {
   const { client, tenant } = session;
   const handle = client.workflow.getHandle(workflowIdOf(tenant, run));
   try {
@@ -50,7 +56,8 @@ export async function queryState(session: Session, run: string, waitMs = QUERY_M
   } catch (error) {
     if (isNotFound(error)) throw runNotFound(session, run);
     const status = grpcStatus(error);
-    if (status === GRPC.unauthenticated || status === GRPC.permissionDenied) throw toBatonError(error, { tenant, run });
+    if (status === GRPC.unauthenticated || status === GRPC.permissionDenied)
+      throw toBatonError(error, { tenant, run });
     return null;
   }
 }
@@ -69,13 +76,25 @@ export async function readRun(session: Session, run: string): Promise<RunRead> {
   });
   const [execution, view] = await Promise.all([describeRun(session, run), asked]);
   if (!row && !execution) throw runNotFound(session, run);
-  if (view) return { source: 'workflow', state: view.state, status: statusOf(execution, view.state.status), leases: view.leases, execution, row };
+  if (view)
+    return {
+      source: 'workflow',
+      state: view.state,
+      status: statusOf(execution, view.state.status),
+      leases: view.leases,
+      execution,
+      row,
+    };
   if (!row) {
-    throw BatonError.of('TemporalUnavailable', 'no control worker answers and this store has no record of the run', {
-      tenant: session.tenant,
-      run,
-      store: store.describe().location,
-    });
+    throw BatonError.of(
+      'TemporalUnavailable',
+      'no control worker answers and this store has no record of the run',
+      {
+        tenant: session.tenant,
+        run,
+        store: store.describe().location,
+      },
+    );
   }
   const state = await rebuildState(store, row);
   return { source: 'store', state, status: statusOf(execution, row.status), leases: {}, execution, row };

@@ -10,7 +10,10 @@ import type { AttemptRow, RunRow, Store } from '../store/port.js';
 
 export async function rebuildState(store: Store, row: RunRow): Promise<RunState> {
   const { tenant, run, pins } = row;
-  const [plan, attempts] = await Promise.all([loadPlan(store, tenant, pins), store.attempts.list(tenant, run)]);
+  const [plan, attempts] = await Promise.all([
+    loadPlan(store, tenant, pins),
+    store.attempts.list(tenant, run),
+  ]);
   let state = createRun({ tenant, run, pins, plan });
   for (const [name, rows] of group(attempts)) {
     const slot = state.slots[name];
@@ -66,8 +69,14 @@ function stateOf(last: AttemptRow, ended: boolean, runOver: boolean): Slot['stat
 }
 
 function countsOf(rows: readonly AttemptRow[]): Counts {
-  const count = (status: AttemptRow['workerStatus']): number => rows.filter((row) => row.workerStatus === status).length;
-  return { claims: rows.length, failures: count('failed'), losses: count('lost'), releases: count('released') };
+  const count = (status: AttemptRow['workerStatus']): number =>
+    rows.filter((row) => row.workerStatus === status).length;
+  return {
+    claims: rows.length,
+    failures: count('failed'),
+    losses: count('lost'),
+    releases: count('released'),
+  };
 }
 
 const attemptRef = (row: AttemptRow): AttemptRef => ({

@@ -1,6 +1,7 @@
 /** The JSON of `show`: a run with its slots, each lease seen through its deadline. */
-import { isOver, specOf } from '../domain/run.js';
-import type { Counts, Failure, Gate, Pins, RunState, RunStatus, Slot, SlotState } from '../domain/types.js';
+import { specOf } from '../domain/run.js';
+import { waitsFor } from '../domain/waits.js';
+import type { Counts, Failure, Gate, Pins, RunStatus, Slot, SlotState } from '../domain/types.js';
 import type { AttemptRow, Json } from '../store/port.js';
 import { isExpired, leaseDeadline } from './leases.js';
 import { readJson, readRun, type RunRead } from './reads.js';
@@ -11,7 +12,11 @@ export interface SlotShown {
   readonly node: string;
   readonly state: SlotState;
   readonly gate: Gate | null;
-  readonly spec: { readonly id: string; readonly workerClasses: readonly string[]; readonly dispatch: 'queue' | 'direct' };
+  readonly spec: {
+    readonly id: string;
+    readonly workerClasses: readonly string[];
+    readonly dispatch: 'queue' | 'direct';
+  };
   readonly retryTime: string | null;
   readonly pendingWorker: string | null;
   readonly activeWorker: string | null;
@@ -19,8 +24,8 @@ export interface SlotShown {
   readonly reassignReason: string | null;
   /** The active lease is past its deadline and not settled yet. */
   readonly expired: boolean;
-  /** Nodes whose end a blocked slot waits for. */
-  readonly waitsFor: readonly string[];
+  /** What the slot waits for, in words; null when it is over, or nobody can say. */
+  readonly waitsFor: string | null;
   readonly epoch: number | null;
   readonly counts: Counts;
   readonly result: Json;
@@ -45,13 +50,16 @@ export interface RunShown {
 export async function showRun(session: Session, run: string): Promise<RunShown> {
   const read = await readRun(session, run);
   const { tenant } = session;
-  const slots = await Promise.all(Object.values(read.state.slots).map((slot) => showSlot(session, read, slot)));
+  const slots = await Promise.all(
+    Object.values(read.state.slots).map((slot) => showSlot(session, read, slot)),
+  );
   return { tenant, run, status: read.status, pins: read.state.pins, slots, source: read.source };
 }
 
 async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<SlotShown> {
   const { id, workerClasses, dispatch } = specOf(read.state, slot);
   const { counts, epoch, failure, gate, node, state } = slot;
+  const expired = await activeExpired(session, read, slot);
   return {
     slot: slot.slot,
     node,
@@ -63,31 +71,39 @@ async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<Sl
     activeWorker: slot.active?.worker ?? null,
     priorWorker: slot.prior?.worker ?? null,
     reassignReason: slot.reassign?.reason ?? null,
-    expired: await activeExpired(session, read, slot),
-    waitsFor: state === 'blocked' ? unfinished(read.state, node) : [],
+    expired,
+    waitsFor: waiting(read, slot, expired),
     epoch,
     counts,
     result: await readJson(session, slot.result),
     failure,
-    claimFailure: slot.claimFailure ? { code: slot.claimFailure.code, message: slot.claimFailure.message } : null,
-    hold: slot.hold ? { reason: slot.hold.reason, actor: slot.hold.actor, at: iso(slot.hold.at) as string } : null,
+    claimFailure: slot.claimFailure
+      ? { code: slot.claimFailure.code, message: slot.claimFailure.message }
+      : null,
+    hold: slot.hold
+      ? { reason: slot.hold.reason, actor: slot.hold.actor, at: iso(slot.hold.at) as string }
+      : null,
   };
 }
 
 async function activeExpired(session: Session, read: RunRead, slot: Slot): Promise<boolean> {
   if (!slot.active || slot.ending) return false;
   const store = await session.store();
-  const row: AttemptRow | null = await store.attempts.get(session.tenant, read.state.run, slot.active.attempt);
+  const row: AttemptRow | null = await store.attempts.get(
+    session.tenant,
+    read.state.run,
+    slot.active.attempt,
+  );
   return row !== null && isExpired(row, leaseDeadline(row, read.execution), Date.now());
 }
 
-function unfinished(state: RunState, node: string): string[] {
-  const waiting = state.plan.nodes.find((candidate) => candidate.node === node)?.dependsOn ?? [];
-  return waiting.filter((name) => {
-    const slots = state.plan.nodes.find((candidate) => candidate.node === name)?.slots ?? [];
-    return !slots.every((slot) => state.slots[slot] !== undefined && isOver(state.slots[slot]));
-  });
+/** Without the workflow the gate is unknown, and so is what a slot in retry-wait waits for. */
+function waiting(read: RunRead, slot: Slot, expired: boolean): string | null {
+  if (expired) return 'the end of its lease to be recorded';
+  if (read.source === 'store' && slot.state === 'retry-wait') return null;
+  return read.status === 'running' ? waitsFor(read.state, slot) : null;
 }
 
 /** ISO 8601 UTC; null stays null. */
-export const iso = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
+export const iso = (time: number | null): string | null =>
+  time === null ? null : new Date(time).toISOString();

@@ -36,7 +36,10 @@ export async function slotAfter(session: Session, row: AttemptRow): Promise<Slot
   }
 }
 
-async function untilSettled(session: Session, { tenant, run, attempt }: AttemptRow): Promise<AttemptRow | null> {
+async function untilSettled(
+  session: Session,
+  { tenant, run, attempt }: AttemptRow,
+): Promise<AttemptRow | null> {
   const { attempts } = await session.store();
   const until = performance.now() + Math.min(SETTLE_MS, session.timeoutMs);
   for (let wait = 15; performance.now() < until; wait = Math.min(wait * 1.5, 200)) {
@@ -47,7 +50,12 @@ async function untilSettled(session: Session, { tenant, run, attempt }: AttemptR
   return null;
 }
 
-const shown = ({ slot, state, gate, retryTime }: Slot): Omit<SlotAfter, 'attempt'> => ({ slot, state, gate, retryTime: iso(retryTime) });
+const shown = ({ slot, state, gate, retryTime }: Slot): Omit<SlotAfter, 'attempt'> => ({
+  slot,
+  state,
+  gate,
+  retryTime: iso(retryTime),
+});
 
 /** Nobody answers for the slot: what the attempt's own record says of it. A release opens the gate in every mode. */
 function known(settled: AttemptRow | null): { state: SlotState; gate: Gate | null } {

@@ -21,5 +21,9 @@ export function attemptOfToken(token: string): string | null {
 export function isGenuine(key: Uint8Array, token: string, attempt: string, commandId: string): boolean {
   const shown = Buffer.from(token.slice(token.lastIndexOf('.') + 1), 'base64url');
   const right = hmac(key, attempt, commandId);
-  return shown.length === right.length && timingSafeEqual(shown, right) && token === leaseToken(key, attempt, commandId);
+  return (
+    shown.length === right.length &&
+    timingSafeEqual(shown, right) &&
+    token === leaseToken(key, attempt, commandId)
+  );
 }

@@ -1,0 +1,172 @@
+/**
+ * What each command runs in: global options with their environment variables, a store and a client opened at first use, and
+ * everything closed at the end. Heavy modules are loaded here, when a command needs them, never at start-up.
+ */
+import os from 'node:os';
+import { Option, type Command } from 'commander';
+import type { BatonClient } from '../client/client.js';
+import type { ConnectOptions } from '../server/connect.js';
+import type { Store } from '../store/port.js';
+import { durationInput } from './input.js';
+
+export const DEFAULT_STORE = 'sqlite:./baton.db';
+
+interface GlobalOptions {
+  readonly json?: boolean;
+  readonly tenant: string;
+  readonly actor: string;
+  readonly store: string;
+  readonly address?: string;
+  readonly namespace?: string;
+  readonly profile?: string;
+  readonly taskQueue: string;
+  readonly timeout: string;
+}
+
+export interface Context {
+  readonly json: boolean;
+  readonly tenant: string;
+  readonly actor: string;
+  readonly taskQueue: string;
+  readonly storeUrl: string;
+  readonly timeoutMs: number;
+  readonly connectOptions: ConnectOptions;
+  store(): Promise<Store>;
+  /** Connected, or `TemporalUnavailable`. */
+  client(): Promise<BatonClient>;
+  /** For what needs the store only: nothing is asked of a server unless something turns out to need it. */
+  offlineClient(): Promise<BatonClient>;
+}
+
+/** Empty variables count as unset: scripts clear them that way. */
+const env = (name: string, fallback: string): string => process.env[name] || fallback;
+
+/** Adds the options that every command takes. */
+export function addGlobalOptions(program: Command): void {
+  program
+    .addOption(new Option('--json', 'print one JSON document'))
+    .addOption(
+      new Option('--tenant <id>', 'owner of the runs (BATON_TENANT)').default(env('BATON_TENANT', 'default')),
+    )
+    .addOption(
+      new Option('--actor <id>', 'who gives the command (BATON_ACTOR)').default(
+        env('BATON_ACTOR', userName()),
+        'your user name',
+      ),
+    )
+    .addOption(
+      new Option('--store <url>', 'where attempts and artifacts are kept (BATON_STORE)').default(
+        env('BATON_STORE', DEFAULT_STORE),
+      ),
+    )
+    .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)'))
+    .addOption(new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)'))
+    .addOption(new Option('--profile <name>', "profile of Temporal's configuration file (TEMPORAL_PROFILE)"))
+    .addOption(
+      new Option('--task-queue <name>', 'task queue of the control worker (BATON_TASK_QUEUE)').default(
+        env('BATON_TASK_QUEUE', 'baton'),
+      ),
+    )
+    .addOption(new Option('--timeout <duration>', 'longest wait for the answer of a command').default('10s'));
+}
+
+function userName(): string {
+  try {
+    return os.userInfo().username;
+  } catch {
+    // A user id without a name, as in some containers.
+    return 'unknown';
+  }
+}
+
+/** Wraps a command's action: builds its context, closes what it opened. The last argument of `run` is the context. */
+export function action<A extends unknown[]>(
+  run: (context: Context, ...args: A) => Promise<void>,
+): (...args: unknown[]) => Promise<void> {
+  return async (...args) => {
+    const command = args.at(-1) as Command;
+    const opened = new Opened(command.optsWithGlobals<GlobalOptions>());
+    try {
+      await run(opened, ...(args.slice(0, -1) as A));
+    } finally {
+      await opened.close();
+    }
+  };
+}
+
+class Opened implements Context {
+  readonly json: boolean;
+  readonly tenant: string;
+  readonly actor: string;
+  readonly taskQueue: string;
+  readonly storeUrl: string;
+  readonly timeoutMs: number;
+  readonly connectOptions: ConnectOptions;
+  #store: Promise<Store> | undefined;
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  constructor(options: GlobalOptions) {
+    this.json = options.json === true;
+    this.tenant = options.tenant;
+    this.actor = options.actor;
+    this.taskQueue = options.taskQueue;
+    this.storeUrl = options.store;
+    this.timeoutMs = durationInput('timeout', options.timeout);
+    this.connectOptions = {
+      address: options.address,
+      namespace: options.namespace,
+      profile: options.profile,
+    };
+  }
+
+  async store(): Promise<Store> {
+    if (!this.#store) {
+      const { openStore } = await import('../store/open.js');
+      this.#store ??= openStore(this.storeUrl).then((store) => {
+        this.#closers.push(() => store.close());
+        return store;
+      });
+    }
+    return this.#store;
+  }
+
+  async client(): Promise<BatonClient> {
+    const { connect } = await import('../server/connect.js');
+    const [connected, store] = await Promise.all([connect(this.connectOptions), this.store()]);
+    this.#closers.push(() => connected.close());
+    return this.#over(connected.client, store, connected.address);
+  }
+
+  async offlineClient(): Promise<BatonClient> {
+    const [{ loadConnection }, { Client, Connection }] = await Promise.all([
+      import('../server/connect.js'),
+      import('@temporalio/client'),
+    ]);
+    const { options, namespace, address } = loadConnection(this.connectOptions);
+    const connection = Connection.lazy({ ...options, connectTimeout: 3_000 });
+    this.#closers.push(() => connection.close());
+    return this.#over(new Client({ connection, namespace }), await this.store(), address);
+  }
+
+  async #over(
+    client: import('@temporalio/client').Client,
+    store: Store,
+    address: string,
+  ): Promise<BatonClient> {
+    const { BatonClient } = await import('../client/client.js');
+    const { tenant, actor, taskQueue, timeoutMs } = this;
+    const ui = uiOf(address);
+    return new BatonClient(client, { tenant, actor, store, taskQueue, timeoutMs, ...(ui ? { ui } : {}) });
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#closers.splice(0).map((close) => close()));
+  }
+}
+
+/** Temporal's UI: as told (TEMPORAL_UI), or where a development server on this machine serves it. */
+export function uiOf(address: string): string | null {
+  if (process.env['TEMPORAL_UI']) return process.env['TEMPORAL_UI'];
+  const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::(\d+))?$/.exec(address);
+  return local ? `http://${local[1]}:${Number(local[2] ?? 7233) + 1000}` : null;
+}

@@ -1,0 +1,59 @@
+/** The control worker as a command runs it: connected, polling, and stopped when told. Shared by `worker` and `dev`. */
+import type { Context } from './context.js';
+import { BatonError } from '../domain/errors.js';
+
+export interface RunningControl {
+  readonly address: string;
+  readonly namespace: string;
+  /** Rejects when the worker ends by itself. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function runControl(context: Context, address?: string): Promise<RunningControl> {
+  const [{ loadConnection, connect }, { NativeConnection, Runtime, DefaultLogger }, { startControlWorker }] =
+    await Promise.all([
+      import('../server/connect.js'),
+      import('@temporalio/worker'),
+      import('../host/control.js'),
+    ]);
+  // stdout belongs to the command's own output, and signals are handled by the command.
+  Runtime.install({ logger: new DefaultLogger('WARN', toStderr), shutdownSignals: [] });
+  const options = { ...context.connectOptions, ...(address === undefined ? {} : { address }) };
+  // Says at once, and in our words, when no server answers.
+  await (await connect(options)).close();
+  const loaded = loadConnection(options);
+  const store = await context.store();
+  const connection = await NativeConnection.connect(loaded.options);
+  const worker = await startControlWorker({
+    connection,
+    namespace: loaded.namespace,
+    store,
+    taskQueue: context.taskQueue,
+  });
+  let stopping = false;
+  const ended = worker.run().then(() => {
+    if (!stopping)
+      throw BatonError.of('Internal', 'the control worker stopped by itself', {
+        taskQueue: context.taskQueue,
+      });
+  });
+  // Looked at by the command; without this a failure during its other waits would end the process.
+  ended.catch(() => undefined);
+  return {
+    address: loaded.address,
+    namespace: loaded.namespace,
+    ended,
+    async stop() {
+      stopping = true;
+      await worker.shutdown();
+      await ended.catch(() => undefined);
+      await connection.close();
+    },
+  };
+}
+
+function toStderr({ level, message, meta }: { level: string; message: string; meta?: unknown }): void {
+  const error = (meta as { error?: unknown } | undefined)?.error;
+  process.stderr.write(`${level} ${message}${error instanceof Error ? `: ${error.message}` : ''}\n`);
+}

@@ -1,0 +1,60 @@
+/** `baton doctor [--fix]`: looks at server, namespace, search attributes, store, control worker and left-over rows. */
+import type { Command } from 'commander';
+import type { Check } from '../client/doctor.js';
+import { BatonError } from '../domain/errors.js';
+import { action, type Context } from './context.js';
+import { print } from './output.js';
+import { checksText } from './render.js';
+
+export function registerDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('check everything a run needs')
+    .option('--fix', 'register search attributes, settle rows of runs that were terminated or reset')
+    .action(
+      action(async (context, options: { fix?: boolean }) => {
+        const checks = await examine(context, options.fix === true);
+        const ok = checks.every(({ status }) => status !== 'failed');
+        await print(context, { ok, checks }, (value) => checksText(value.checks));
+        if (!ok) process.exitCode = 1;
+      }),
+    );
+}
+
+async function examine(context: Context, fix: boolean): Promise<readonly Check[]> {
+  const store = await attempt('store', async () => {
+    const { engine, location } = (await context.store()).describe();
+    return `${engine} at ${location}`;
+  });
+  // Without a store there is nothing to settle and no client to make; the server can be looked at all the same.
+  if (store.status === 'failed') {
+    const { connect } = await import('../server/connect.js');
+    const server = await attempt('server', async () => {
+      const { address, close } = await connect(context.connectOptions);
+      await close();
+      return address;
+    });
+    return [server, store];
+  }
+  let client;
+  try {
+    client = await context.client();
+  } catch (error) {
+    return [failed('server', error), store];
+  }
+  const { examineServer } = await import('../client/doctor.js');
+  return [store, ...(await examineServer(client, { fix }))];
+}
+
+async function attempt(check: string, work: () => Promise<string>): Promise<Check> {
+  try {
+    return { check, status: 'ok', message: await work(), fixed: false };
+  } catch (error) {
+    return failed(check, error);
+  }
+}
+
+function failed(check: string, error: unknown): Check {
+  if (!(error instanceof BatonError)) throw error;
+  return { check, status: 'failed', message: error.message, fixed: false };
+}

@@ -1,0 +1,227 @@
+/** The one renderer: everything the command line shows to people is made here, from the same values that `--json` prints. */
+import Table from 'cli-table3';
+import pc from 'picocolors';
+import type { ArtifactView, AttemptView } from '../agent/types.js';
+import type { Claimed } from '../client/claim.js';
+import type { Check } from '../client/doctor.js';
+import type { Launched } from '../client/launch.js';
+import type { RunListed } from '../client/list.js';
+import type { RunShown, SlotShown } from '../client/show.js';
+import type { Published } from '../definitions/publish.js';
+import type { BatonError } from '../domain/errors.js';
+import type { DryRun } from '../domain/wire.js';
+
+const PLAIN = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+};
+
+/** Control characters of texts that people and agents gave must not reach a terminal as they are. */
+export const clean = (text: string): string =>
+  // eslint-disable-next-line no-control-regex -- these are the characters that are looked for
+  text.replace(
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g,
+    (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+
+const line = (text: string): string => clean(text).replace(/\n/g, '\\n');
+const or = (value: string | number | null | undefined): string =>
+  value === null || value === undefined || value === '' ? '–' : line(String(value));
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const made = new Table({
+    head: head.map((name) => pc.dim(name)),
+    chars: PLAIN,
+    style: { 'padding-left': 0, 'padding-right': 0, head: [] },
+  });
+  made.push(...rows.map((row) => [...row]));
+  return made.toString().replace(/[ \t]+$/gm, '');
+}
+
+const STATE_COLOUR: Readonly<Record<string, (text: string) => string>> = {
+  succeeded: pc.green,
+  active: pc.cyan,
+  running: pc.cyan,
+  claiming: pc.cyan,
+  live: pc.cyan,
+  'retry-wait': pc.yellow,
+  'on-hold': pc.yellow,
+  expired: pc.red,
+  lost: pc.red,
+  failed: pc.red,
+  terminated: pc.red,
+  cancelled: pc.magenta,
+  revoked: pc.magenta,
+  blocked: pc.dim,
+};
+const state = (name: string): string => (STATE_COLOUR[name] ?? ((text: string) => text))(name);
+
+const slotState = ({ state: name, gate, expired }: SlotShown): string =>
+  `${state(name)}${gate ? ` (${gate})` : ''}${expired ? pc.red(' expired') : ''}`;
+
+export function showText(run: RunShown): string {
+  const rows = run.slots.map((slot) => {
+    const { claims, failures, losses, releases } = slot.counts;
+    return [
+      slot.slot,
+      slotState(slot),
+      or(slot.activeWorker ?? slot.pendingWorker),
+      or(slot.priorWorker),
+      `${slot.spec.id} ${pc.dim(slot.spec.workerClasses.join('|'))}`,
+      `${claims}/${failures}/${losses}/${releases}`,
+      or(slot.waitsFor ?? slot.failure?.message ?? null),
+    ];
+  });
+  const counts = 'claims/failures/losses/releases';
+  return [
+    `${pc.bold(run.run)}  ${state(run.status)}  ${pc.dim(`tenant ${run.tenant}`)}`,
+    ...(['package', 'workflow', 'binding'] as const).map((kind) =>
+      pc.dim(`${kind} ${run.pins[kind].ref} sha256:${run.pins[kind].digest}`),
+    ),
+    '',
+    table(['slot', 'state', 'worker', 'prior worker', 'spec', counts, 'waits for'], rows),
+    ...(run.source === 'store'
+      ? ['', pc.yellow('No control worker answers: read from the store; gates are not known.')]
+      : []),
+  ].join('\n');
+}
+
+/** One line for each slot, for logs: no colour by itself, no table. */
+export function slotLine(run: RunShown, slot: SlotShown): string {
+  const worker = slot.activeWorker ?? slot.pendingWorker;
+  const waits = slot.waitsFor ? `  waits for ${line(slot.waitsFor)}` : '';
+  return `${run.run}  ${run.status}  ${slot.slot}  ${slotState(slot)}${worker ? `  ${line(worker)}` : ''}${waits}`;
+}
+
+export function attemptsText(attempts: readonly AttemptView[]): string {
+  if (attempts.length === 0) return 'No attempts.';
+  const rows = attempts.map((attempt) => [
+    attempt.slot,
+    String(attempt.number),
+    String(attempt.epoch),
+    `${line(attempt.worker.id)} ${state(attempt.worker.status)}`,
+    attempt.workerClass,
+    `${state(attempt.lease.status)}${attempt.lease.deadline ? pc.dim(` ${attempt.lease.deadline}`) : ''}`,
+    attempt.spec,
+    or(attempt.ownerActor),
+    or(attempt.failure ? `${attempt.failure.code}: ${attempt.failure.message}` : null),
+    or(attempt.reassignedBy ? `${attempt.reassignedBy.actor}: ${attempt.reassignedBy.reason}` : null),
+  ]);
+  return table(
+    [
+      'slot',
+      'no.',
+      'epoch',
+      'worker',
+      'class',
+      'lease, deadline',
+      'spec',
+      'owner',
+      'failure',
+      'reassigned by',
+    ],
+    rows,
+  );
+}
+
+export function artifactsText(artifacts: readonly ArtifactView[]): string {
+  if (artifacts.length === 0) return 'Nothing saved.';
+  const rows = artifacts.map(({ attempt, kind, name, digest, size }) => [
+    attempt,
+    kind,
+    line(name),
+    `sha256:${digest}`,
+    String(size),
+  ]);
+  return table(['attempt', 'kind', 'name', 'digest', 'bytes'], rows);
+}
+
+export function listText(runs: readonly RunListed[]): string {
+  if (runs.length === 0) return 'No runs.';
+  return table(
+    ['run', 'status', 'started'],
+    runs.map((run) => [run.run, state(run.status), run.startedAt]),
+  );
+}
+
+export const publishedText = (published: readonly Published[]): string =>
+  published.map(({ kind, ref, digest }) => `${kind} ${pc.bold(ref)} sha256:${digest}`).join('\n');
+
+export function launchedText({ tenant, run, workflowId, pins, ui }: Launched): string {
+  return [
+    `${pc.bold(run)}  ${pc.dim(`tenant ${tenant}, workflow ${workflowId}`)}`,
+    ...(['package', 'workflow', 'binding'] as const).map(
+      (kind) => `${kind} ${pins[kind].ref} ${pc.dim(`sha256:${pins[kind].digest}`)}`,
+    ),
+    ...(ui ? [ui] : []),
+  ].join('\n');
+}
+
+/** Answer of any command that changes something. */
+export function answerText(answer: {
+  commandId: string;
+  slot: string | null;
+  state: string;
+  gate: string | null;
+  retryTime: string | null;
+  lease?: { deadline: string | null };
+  artifact?: ArtifactView;
+}): string {
+  const { commandId, slot, gate, retryTime, lease, artifact } = answer;
+  const notes = [
+    ...(retryTime ? [`claimable from ${retryTime}`] : []),
+    ...(lease?.deadline ? [`lease until ${lease.deadline}`] : []),
+    ...(artifact
+      ? [`${artifact.kind} ${line(artifact.name)} ${artifact.size} bytes sha256:${artifact.digest}`]
+      : []),
+  ];
+  const where = `${slot ?? 'run'}: ${state(answer.state)}${gate ? ` (${gate})` : ''}`;
+  return [where, ...notes, pc.dim(`command ${commandId}`)].join('\n');
+}
+
+export function claimedText(claimed: Claimed): string {
+  const { slot, number, epoch, attempt, lease, handoff } = claimed;
+  return [
+    `${slot}: ${state('active')}  attempt ${number} (${attempt}), epoch ${epoch}`,
+    `lease token ${pc.bold(lease.token)}  ${pc.dim(`beat at least every ${lease.ttlSeconds} s`)}`,
+    `handoff: ${handoff.attempts.length} earlier attempts, ${handoff.artifacts.length} artifacts; all of it with --json or \`baton recovery\``,
+    pc.dim(`command ${claimed.commandId}`),
+  ].join('\n');
+}
+
+export function dryRunText({ verdicts, accepted, spec }: DryRun): string {
+  const rows = verdicts.map(({ code, passed, message }) => [
+    passed ? pc.green('pass') : pc.red('refuse'),
+    code,
+    or(message),
+  ]);
+  const end = accepted ? pc.green(`would be accepted; specification ${spec}`) : pc.red('would be refused');
+  return `${table(['', 'guard', 'why'], rows)}\n${end}`;
+}
+
+export function checksText(checks: readonly Check[]): string {
+  const mark = { ok: pc.green('ok'), warning: pc.yellow('warn'), failed: pc.red('fail') } as const;
+  return table(
+    ['', 'check', ''],
+    checks.map(({ check, status, message, fixed }) => [
+      mark[status],
+      check,
+      `${line(message)}${fixed ? pc.green(' (fixed)') : ''}`,
+    ]),
+  );
+}
+
+export const errorText = ({ code, message }: BatonError): string => `${pc.red(code)}: ${clean(message)}`;

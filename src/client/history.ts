@@ -1,0 +1,97 @@
+/** Reads of what stays: attempts, artifacts and the recovery of a slot. From the store; live leases are seen through Temporal. */
+import { buildHandoff } from '../agent/handoff.js';
+import type { ArtifactView, AttemptView, Handoff } from '../agent/types.js';
+import { artifactView, attemptView } from '../agent/views.js';
+import { loadPlan } from '../definitions/resolve.js';
+import { BatonError } from '../domain/errors.js';
+import type { Gate, SlotState } from '../domain/types.js';
+import type { ArtifactRow, AttemptRow, RunRow } from '../store/port.js';
+import type { ExecutionView } from './lease-view.js';
+import { leaseDeadline } from './leases.js';
+import { describeRun, queryState } from './reads.js';
+import { runRow, type Session } from './session.js';
+
+/** @throws BatonError `RunNotFound`, `SlotNotFound`, `TemporalUnavailable` (only to judge a live lease), `StoreUnavailable` */
+export async function listAttempts(
+  session: Session,
+  run: string,
+  slot?: string,
+): Promise<readonly AttemptView[]> {
+  const row = await runRow(session, run);
+  if (slot !== undefined) await checkSlot(session, row, slot);
+  const rows = await (await session.store()).attempts.list(session.tenant, run, slot);
+  return views(session, run, rows);
+}
+
+async function views(
+  session: Session,
+  run: string,
+  rows: readonly AttemptRow[],
+): Promise<readonly AttemptView[]> {
+  const execution = rows.some((row) => row.leaseStatus === 'live') ? await describeRun(session, run) : null;
+  return rows.map((row) => viewOf(row, execution));
+}
+
+/** A staged end is no expiry, so such a row is shown as it is recorded. */
+function viewOf(row: AttemptRow, execution: ExecutionView | null): AttemptView {
+  const deadline = leaseDeadline(row, execution);
+  if (row.leaseStatus !== 'live' || row.staged !== null) return attemptView({ ...row, deadline });
+  return attemptView(row, { now: Date.now(), deadline });
+}
+
+/** Rows of what was saved, with step and media type; {@link artifactView} gives the public shape. */
+export async function listArtifactRows(
+  session: Session,
+  run: string,
+  slot?: string,
+): Promise<readonly ArtifactRow[]> {
+  const row = await runRow(session, run);
+  if (slot !== undefined) await checkSlot(session, row, slot);
+  return (await session.store()).artifacts.list(session.tenant, run, slot);
+}
+
+/** @throws BatonError `RunNotFound`, `SlotNotFound`, `StoreUnavailable` */
+export async function listArtifacts(
+  session: Session,
+  run: string,
+  slot?: string,
+): Promise<readonly ArtifactView[]> {
+  return (await listArtifactRows(session, run, slot)).map(artifactView);
+}
+
+export interface Recovery extends Handoff {
+  readonly run: string;
+  readonly slot: string;
+}
+
+export interface RecoveryRead {
+  readonly handoff: Handoff;
+  /** Null when no control worker answers. */
+  readonly state: SlotState | null;
+  readonly gate: Gate | null;
+}
+
+/**
+ * What the next worker of a slot would be given, before anybody claims it.
+ *
+ * @throws BatonError `RunNotFound`, `SlotNotFound`, `PinsDamaged`, `TemporalUnavailable`, `StoreUnavailable`
+ */
+export async function readRecovery(session: Session, run: string, slot: string): Promise<RecoveryRead> {
+  await runRow(session, run);
+  const { handoff } = await buildHandoff(await session.store(), { tenant: session.tenant, run, slot });
+  const [attempts, view] = await Promise.all([
+    listAttempts(session, run, slot),
+    queryState(session, run).catch((error: unknown) => {
+      if (error instanceof BatonError && error.code === 'RunNotFound') return null;
+      throw error;
+    }),
+  ]);
+  const now = view?.state.slots[slot];
+  return { handoff: { ...handoff, attempts }, state: now?.state ?? null, gate: now?.gate ?? null };
+}
+
+async function checkSlot(session: Session, row: RunRow, slot: string): Promise<void> {
+  const plan = await loadPlan(await session.store(), session.tenant, row.pins);
+  if (plan.nodes.some((node) => node.slots.includes(slot))) return;
+  throw BatonError.of('SlotNotFound', 'the run has no such slot', { run: row.run, slot });
+}

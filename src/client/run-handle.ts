@@ -1,0 +1,95 @@
+/** One run, for the caller. */
+import type { ArtifactView, AttemptView, Handoff } from '../agent/types.js';
+import { checkId } from '../domain/text.js';
+import { workflowIdOf } from '../domain/wire.js';
+import type { ArtifactRow, Json } from '../store/port.js';
+import { sendCommand } from './commands.js';
+import { toBatonError } from './failure.js';
+import { listArtifactRows, listArtifacts, listAttempts, readRecovery, type RecoveryRead } from './history.js';
+import { readJson, readRun } from './reads.js';
+import { uiAddress, type Session } from './session.js';
+import { showRun, type RunShown } from './show.js';
+import { slotAnswer, SlotHandle, type ReasonRequest, type SlotAnswer } from './slot-handle.js';
+
+export class RunHandle {
+  protected readonly session: Session;
+  readonly tenant: string;
+  readonly workflowId: string;
+  /** The run in Temporal's UI, or null when the UI's address is not known. */
+  readonly ui: string | null;
+
+  constructor(
+    session: Session,
+    readonly run: string,
+  ) {
+    checkId('run', run);
+    this.session = session;
+    this.tenant = session.tenant;
+    this.workflowId = workflowIdOf(session.tenant, run);
+    this.ui = uiAddress(session, this.workflowId);
+  }
+
+  slot(name: string): SlotHandle {
+    return new SlotHandle(this.session, this.run, name);
+  }
+
+  /** The run with its slots. @throws BatonError `RunNotFound`, `TemporalUnavailable`, `StoreUnavailable` */
+  show(): Promise<RunShown> {
+    return showRun(this.session, this.run);
+  }
+
+  /** All attempts, of one slot or of all, oldest epoch first. */
+  attempts(slot?: string): Promise<readonly AttemptView[]> {
+    return listAttempts(this.session, this.run, slot);
+  }
+
+  /** All that was saved, by lost attempts too, in order of saving. */
+  artifacts(slot?: string): Promise<readonly ArtifactView[]> {
+    return listArtifacts(this.session, this.run, slot);
+  }
+
+  /** Like {@link artifacts}, with media type, step and time of each. */
+  artifactRows(slot?: string): Promise<readonly ArtifactRow[]> {
+    return listArtifactRows(this.session, this.run, slot);
+  }
+
+  /** Bytes of an artifact, digest checked. @throws BatonError `ArtifactMissing`, `ArtifactMismatch` */
+  async read(artifact: { readonly digest: string }): Promise<Uint8Array> {
+    return (await this.session.store()).artifacts.readBytes(artifact.digest);
+  }
+
+  /** What the next worker of a slot would be given. */
+  async recovery(slot: string): Promise<Handoff> {
+    return (await this.recoveryRead(slot)).handoff;
+  }
+
+  /** Like {@link recovery}, with the slot's state when a control worker answers. */
+  recoveryRead(slot: string): Promise<RecoveryRead> {
+    return readRecovery(this.session, this.run, slot);
+  }
+
+  /** Cancels every slot and with them the run. */
+  async cancel({ reason, commandId }: ReasonRequest): Promise<SlotAnswer> {
+    return slotAnswer(await sendCommand(this.session, 'cancelRun', { run: this.run, reason, commandId }));
+  }
+
+  /**
+   * Waits for the end of the run, without limit, over roll-overs and restarts of server and workers.
+   *
+   * @returns the result of each slot; null for a failed optional one
+   * @throws BatonError `RunFailed` with `details.status` (failed, cancelled, terminated); `RunNotFound`
+   */
+  async result(): Promise<Readonly<Record<string, Json>>> {
+    const { client, tenant } = this.session;
+    try {
+      await client.workflow.getHandle(this.workflowId).result();
+    } catch (error) {
+      throw toBatonError(error, { tenant, run: this.run });
+    }
+    const { state } = await readRun(this.session, this.run);
+    const results = Object.values(state.slots).map(
+      async ({ slot, result }) => [slot, await readJson(this.session, result)] as const,
+    );
+    return Object.fromEntries(await Promise.all(results));
+  }
+}

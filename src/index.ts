@@ -1,0 +1,46 @@
+/**
+ * `temporal-baton`: the door for callers. Launches runs, reads them and gives commands; never loads Temporal's native worker.
+ * Agents and hosts come through `temporal-baton/worker`.
+ */
+export { BatonClient, LaunchedRun, type BatonClientOptions } from './client/client.js';
+export { RunHandle } from './client/run-handle.js';
+export {
+  SlotHandle,
+  type ReasonRequest,
+  type ReassignRequest,
+  type SlotAnswer,
+} from './client/slot-handle.js';
+export type { Claimed, ClaimRequest } from './client/claim.js';
+export type { CompleteRequest, FailRequest, ReleaseRequest } from './client/ending.js';
+export type { BeatAnswer, HeartbeatRequest, HolderAnswer, SaveAnswer, SaveRequest } from './client/holder.js';
+export type { RecoveryRead } from './client/history.js';
+export type { Launched, LaunchRequest } from './client/launch.js';
+export type { RunListed } from './client/list.js';
+export type { RunShown, SlotShown } from './client/show.js';
+
+export { BatonError, END_CODES, ERROR_CODES, isErrorCode } from './domain/errors.js';
+export type { ErrorCode, ErrorDetails, ExitCode } from './domain/errors.js';
+export { DEFAULT_TASK_QUEUE, SEARCH_ATTRIBUTES, type DryRun } from './domain/wire.js';
+export { LEASE_STATUSES, SLOT_STATES, WORKER_STATUSES } from './domain/types.js';
+export type {
+  AgentRef,
+  Counts,
+  EndKind,
+  Failure,
+  Gate,
+  LaunchSpec,
+  LeasePolicy,
+  LeaseStatus,
+  Pin,
+  Pins,
+  RetryPolicy,
+  RunStatus,
+  SlotState,
+  WorkerStatus,
+} from './domain/types.js';
+
+export type { ArtifactView, AttemptView, Handoff, PlanStep } from './agent/types.js';
+export type { Published } from './definitions/publish.js';
+export { openStore } from './store/open.js';
+export { ARTIFACT_KINDS } from './store/port.js';
+export type { ArtifactKind, ArtifactRow, Json, Store } from './store/port.js';
