@@ -1,0 +1,83 @@
+/** What the demo saw of the system's own records: rows of the store, the run's state and Temporal's history. Plain data. */
+import type { AttemptView } from '../../agent/types.js';
+import type { RunShown } from '../../client/show.js';
+import type { SlotAnswer } from '../../client/slot-handle.js';
+import type { Pins, RunState } from '../../domain/types.js';
+import type { ArtifactRow, AttemptRow } from '../../store/port.js';
+import type { ChildExit } from '../../server/processes.js';
+import type { HistoryEvent } from './history.js';
+
+/** The run at one moment; equal digests mean that nothing at all has changed. */
+export interface Snapshot {
+  readonly state: RunState;
+  /** Of the state, the rows of all attempts and the rows of all artifacts. */
+  readonly digest: string;
+  readonly attempts: readonly AttemptRow[];
+  /** Events in Temporal's history. */
+  readonly events: number;
+}
+
+export interface Killed {
+  readonly pid: number;
+  readonly exit: ChildExit;
+  /** Attempt and worker that died with it. */
+  readonly attempt: string;
+  readonly worker: string;
+  /** Notes saved when it was dead, by the store's rows. */
+  readonly saved: number;
+  readonly at: number;
+}
+
+export interface Facts {
+  readonly project: string;
+  readonly pins: Pins;
+  /** Packages in the saved inventory: so many notes are due. */
+  readonly packages: number;
+  readonly killed: Killed;
+  /** After the lease expired, before anybody reassigned. */
+  readonly waiting: Snapshot;
+  /** Milliseconds from the kill to retry-wait. */
+  readonly killToRetryWaitMs: number;
+  readonly refused: {
+    readonly commandId: string;
+    readonly code: string;
+    readonly message: string;
+    readonly after: Snapshot;
+  };
+  readonly reassign: { readonly commandId: string; readonly reason: string; readonly answer: SlotAnswer };
+  readonly end: {
+    readonly shown: RunShown;
+    readonly attempts: readonly AttemptView[];
+    readonly rows: readonly AttemptRow[];
+    readonly artifacts: readonly ArtifactRow[];
+    readonly history: readonly HistoryEvent[];
+    /** Temporal's own word for the workflow's status. */
+    readonly temporalStatus: string;
+  };
+  readonly report: {
+    readonly path: string;
+    /** Of the file as it lies on disk. */
+    readonly digest: string;
+  };
+}
+
+/** How the notes came about, counted in the store's rows. */
+export interface NoteCounts {
+  readonly total: number;
+  /** Saved by the first attempt and used by the second. */
+  readonly reused: number;
+  /** Saved by the second attempt: what the kill had left undone. */
+  readonly rest: number;
+  /** Saved by both: work done twice. */
+  readonly repeated: number;
+}
+
+export const NOTES = 'notes';
+
+export function countNotes(facts: Pick<Facts, 'killed' | 'end'>): NoteCounts {
+  const steps = facts.end.artifacts.filter((row) => row.slot === NOTES && row.step !== null);
+  const first = new Set(steps.filter((row) => row.attempt === facts.killed.attempt).map((row) => row.step));
+  const later = new Set(steps.filter((row) => row.attempt !== facts.killed.attempt).map((row) => row.step));
+  const repeated = [...later].filter((step) => first.has(step)).length;
+  return { total: first.size + later.size - repeated, reused: first.size, rest: later.size, repeated };
+}

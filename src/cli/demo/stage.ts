@@ -1,0 +1,136 @@
+/** All processes of the demo: Temporal server, control worker and two agent hosts, each of its own; and what talks to them. */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BatonClient } from '../../client/client.js';
+import { BatonError } from '../../domain/errors.js';
+import { connect, type TemporalConnection } from '../../server/connect.js';
+import { ensureServer, type TemporalServer } from '../../server/find.js';
+import { startChild, type Child } from '../../server/processes.js';
+import { openStore } from '../../store/open.js';
+import type { Store } from '../../store/port.js';
+import type { Reporter } from './reporter.js';
+
+/** How long a process may take until it is ready; the first start on a busy machine takes some seconds. */
+const READY_MS = 60_000;
+export const FIRST_CLASS = 'researcher';
+export const SECOND_CLASS = 'senior-researcher';
+
+export interface StageOptions {
+  readonly workdir: string;
+  readonly tenant: string;
+  readonly actor?: string | undefined;
+  readonly address?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** Default: a SQLite file in the working folder. */
+  readonly store?: string | undefined;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+}
+
+export interface Stage {
+  readonly server: TemporalServer;
+  readonly temporal: TemporalConnection;
+  readonly store: Store;
+  readonly storeUrl: string;
+  readonly baton: BatonClient;
+  readonly control: Child;
+  readonly first: Child;
+  readonly second: Child;
+  /** Fires when the caller's signal does, or when a process ends that should go on. */
+  readonly signal: AbortSignal;
+  /** Ends everything that runs still, in the order in which nothing complains. */
+  close(): Promise<void>;
+}
+
+/** Folder of this package, from source or compiled. */
+export function packageRoot(): string {
+  for (let folder = path.dirname(fileURLToPath(import.meta.url)); ; folder = path.dirname(folder)) {
+    const manifest = path.join(folder, 'package.json');
+    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'temporal-baton')
+      return folder;
+    if (path.dirname(folder) === folder)
+      throw new BatonError('Internal', 'the package of baton was not found');
+  }
+}
+
+/** @throws BatonError when a server cannot be had or a process does not start; what was started until then is ended */
+export async function setStage(options: StageOptions): Promise<Stage> {
+  const { workdir, reporter } = options;
+  const cleanups: (() => Promise<unknown>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup().catch(() => undefined);
+  };
+  const failed = new AbortController();
+  const signal = AbortSignal.any([options.signal, failed.signal]);
+  try {
+    const server = await ensureServer({
+      address: options.address,
+      namespace: options.namespace,
+      dataFile: path.join(workdir, 'temporal.db'),
+      onProgress: (message) => reporter.progress(message),
+    });
+    cleanups.push(() => server.stop());
+    signal.throwIfAborted();
+    reporter.step(
+      `Temporal server at ${server.address}${server.owned ? ' (started for the demo)' : ''}, UI ${server.uiUrl ?? 'unknown'}`,
+    );
+
+    const temporal = await connect({ address: server.address, namespace: options.namespace });
+    cleanups.push(() => temporal.close());
+    const storeUrl = options.store ?? `sqlite:${path.join(workdir, 'baton.db')}`;
+    const store = await openStore(storeUrl);
+    cleanups.push(() => store.close());
+    const taskQueue = `baton-demo-${path.basename(workdir).slice(-6)}`;
+    const baton = new BatonClient(temporal.client, {
+      tenant: options.tenant,
+      ...(options.actor === undefined ? {} : { actor: options.actor }),
+      store,
+      taskQueue,
+      timeoutMs: 20_000,
+      ...(server.uiUrl === null ? {} : { ui: server.uiUrl }),
+    });
+
+    const shared = [
+      '--address',
+      temporal.address,
+      '--namespace',
+      temporal.namespace,
+      '--store',
+      storeUrl,
+      '--task-queue',
+      taskQueue,
+    ];
+    const start = async (name: string, args: readonly string[]): Promise<Child> => {
+      const logFile = path.join(workdir, `${name}.log`);
+      const child = await startChild(process.execPath, [...args, ...shared], { name, logFile });
+      cleanups.push(() => child.stop());
+      return child;
+    };
+    const root = packageRoot();
+    const host = path.join(root, 'dist/examples/dependency-report/host.js');
+    // At once: each loads Temporal's native code, which takes the most time.
+    const [control, first, second] = await Promise.all([
+      start('control-worker', [path.join(root, 'dist/src/cli/main.js'), 'worker', '--json']),
+      start(FIRST_CLASS, [host, '--class', FIRST_CLASS, '--name', FIRST_CLASS]),
+      start(SECOND_CLASS, [host, '--class', SECOND_CLASS, '--name', SECOND_CLASS]),
+    ]);
+    reporter.progress('starting the control worker and two agent hosts …');
+    await Promise.all([control, first, second].map((child) => child.ready('json', READY_MS)));
+    signal.throwIfAborted();
+    reporter.step(
+      `control worker (process ${control.pid}) and two agent hosts: ${FIRST_CLASS} (${first.pid}), ${SECOND_CLASS} (${second.pid})`,
+    );
+
+    const gone = (name: string, tail: string) =>
+      failed.abort(
+        new BatonError('Internal', `${name} ended while the demo needed it. Its last lines:\n${tail}`),
+      );
+    for (const child of [control, second]) void child.exited.then(() => gone(child.name, child.tail()));
+    if (server.owned) void server.exited.then(() => gone('the Temporal server', ''));
+    return { server, temporal, store, storeUrl, baton, control, first, second, signal, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

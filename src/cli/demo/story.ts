@@ -1,0 +1,169 @@
+/** The demo's story, act by act. It gives the commands and collects what the records say; judging is checks.ts. */
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LaunchedRun } from '../../client/client.js';
+import { BatonError } from '../../domain/errors.js';
+import { sha256 } from '../../store/canonical.js';
+import { NOTES, type Facts } from './facts.js';
+import { killInTheMiddle } from './kill.js';
+import { endOf, isWaiting, quietSnapshot, savedNotes } from './records.js';
+import { bar, type Reporter } from './reporter.js';
+import { FIRST_CLASS, packageRoot, SECOND_CLASS, type Stage } from './stage.js';
+
+/** Nobody in the example's binding admits it. */
+const WRONG_CLASS = 'accountant';
+const REASON = 'its host was killed';
+/** Longest wait for the lease to expire and for the end of the run, in milliseconds. */
+const EXPIRY_LIMIT_MS = 60_000;
+const END_LIMIT_MS = 15 * 60_000;
+
+export interface Told {
+  readonly run: LaunchedRun;
+  readonly facts: Facts;
+}
+
+/** @throws BatonError when an act cannot go on; the signal's reason when it is interrupted */
+export async function tellStory(
+  stage: Stage,
+  reporter: Reporter,
+  project: string,
+  workdir: string,
+): Promise<Told> {
+  const { baton, store, signal } = stage;
+  const published = await baton.publish({
+    files: [path.join(packageRoot(), 'examples/dependency-report/baton.yaml')],
+  });
+  reporter.step(`published ${published.map(({ kind, ref }) => `${kind} ${ref}`).join(', ')}`);
+  const run = await baton.launch({ package: 'dependency-report', input: { project } });
+  reporter.step(`launched run ${run.run}${run.ui ? `: ${run.ui}` : ''}`);
+
+  const { killed, packages } = await killInTheMiddle({
+    store,
+    tenant: run.tenant,
+    run: run.run,
+    host: stage.first,
+    signal,
+    onProgress: (saved, of, worker) => reporter.progress(`notes ${bar(saved, of)} by ${worker}`),
+  });
+  reporter.step(`SIGKILL to the ${FIRST_CLASS} host after ${killed.saved} of ${packages} notes`);
+
+  await until(
+    () => isWaiting(stage, run),
+    EXPIRY_LIMIT_MS,
+    'the lease of the killed host did not expire',
+    stage,
+    () => reporter.progress('nobody beats the lease any more; waiting for it to expire …'),
+  );
+  const killToRetryWaitMs = Date.now() - killed.at;
+  const waiting = await quietSnapshot(stage, run);
+  reporter.step(
+    `the lease expired ${(killToRetryWaitMs / 1_000).toFixed(1)} s after the kill: worker lost, slot ${NOTES} waits for a reassign`,
+  );
+
+  const refused = await reassignWrongly(stage, run);
+  reporter.step(`reassign to ${WRONG_CLASS}: refused, ${refused.code}`);
+
+  const commandId = randomUUID();
+  const answer = await run.slot(NOTES).reassign({ workerClass: SECOND_CLASS, reason: REASON, commandId });
+  reporter.step(
+    `reassign to ${SECOND_CLASS}: slot ${NOTES} is open again, with the same run, pins and history`,
+  );
+
+  await finish(stage, run, packages, reporter);
+  const end = await endOf(stage, run);
+  const report = await writeReport(run, end, workdir);
+  const facts: Facts = {
+    project,
+    pins: run.pins,
+    packages,
+    killed,
+    waiting,
+    killToRetryWaitMs,
+    refused,
+    reassign: { commandId, reason: REASON, answer },
+    end,
+    report,
+  };
+  return { run, facts };
+}
+
+async function reassignWrongly(stage: Stage, run: LaunchedRun): Promise<Facts['refused']> {
+  const commandId = randomUUID();
+  const answer = await run
+    .slot(NOTES)
+    .reassign({ workerClass: WRONG_CLASS, reason: REASON, commandId })
+    .then(
+      () => ({ code: 'accepted', message: 'the command was accepted' }),
+      (error: unknown) => {
+        if (error instanceof BatonError) return { code: error.code, message: error.message };
+        throw error;
+      },
+    );
+  return { commandId, ...answer, after: await quietSnapshot(stage, run) };
+}
+
+/** Waits for the end of the run, and says how far the notes are. */
+async function finish(stage: Stage, run: LaunchedRun, packages: number, reporter: Reporter): Promise<void> {
+  let over = false;
+  const ended = run.result().then(
+    () => void (over = true),
+    (error: unknown) => {
+      // A failed run is no reason to stop here: the checks say what failed.
+      if (!(error instanceof BatonError && error.code === 'RunFailed')) throw error;
+      over = true;
+    },
+  );
+  const done = async (): Promise<boolean> => {
+    const attempts = await stage.store.attempts.list(run.tenant, run.run);
+    const failed = attempts.find((row) => row.failure !== null && row.workerStatus === 'failed');
+    // The binding's retries are manual, so a failure that an agent reported would wait for a person.
+    if (failed?.failure)
+      throw new BatonError('RunFailed', `${failed.worker} failed: ${failed.failure.message}`);
+    const saved = await savedNotes(stage, run);
+    const noting = saved < packages;
+    reporter.progress(
+      noting ? `notes ${bar(saved, packages)}, now by the ${SECOND_CLASS} host` : 'writing the report …',
+    );
+    return over;
+  };
+  await Promise.race([
+    until(done, END_LIMIT_MS, 'the run did not end', stage),
+    // Only its rejection is of interest here.
+    ended.then(() => new Promise<void>(() => undefined)),
+  ]);
+}
+
+async function until(
+  condition: () => Promise<boolean>,
+  limitMs: number,
+  otherwise: string,
+  stage: Stage,
+  meanwhile: () => void = () => undefined,
+): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!(await condition())) {
+    stage.signal.throwIfAborted();
+    if (performance.now() > end) {
+      throw new BatonError(
+        'Internal',
+        `${otherwise} within ${limitMs / 1_000} s. See the logs of the processes.`,
+      );
+    }
+    meanwhile();
+    await sleep(100);
+  }
+}
+
+/** Copies the report out of the store, so that it outlives the demo. */
+async function writeReport(run: LaunchedRun, end: Facts['end'], workdir: string): Promise<Facts['report']> {
+  const row = end.artifacts.findLast((one) => one.slot === 'report' && one.name === 'report.md');
+  if (!row) {
+    const failure = end.attempts.findLast((one) => one.failure !== null)?.failure;
+    throw new BatonError('RunFailed', `the run left no report${failure ? `: ${failure.message}` : ''}`);
+  }
+  const file = path.join(workdir, 'dependency-report.md');
+  await writeFile(file, await run.read(row));
+  return { path: file, digest: sha256(await readFile(file)) };
+}
