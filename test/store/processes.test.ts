@@ -3,17 +3,23 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/store/canonical.js';
 import { openStore } from '../../src/store/open.js';
-import { fixture, startNode, stopAll } from '../support/processes.js';
+import { startNode, stopAll } from '../support/processes.js';
 import { waitFor } from '../support/wait.js';
+import { compileChild } from './compiled.js';
 import { attachment, claimInput, fenceOf } from './inputs.js';
 
-const CHILD = fixture(import.meta.url, 'child.ts');
 const START_MS = 60_000;
 
-describe('several processes on one file', () => {
+describe('several processes on one file', { timeout: 180_000 }, () => {
+  let child: Awaited<ReturnType<typeof compileChild>>;
+  beforeAll(async () => {
+    child = await compileChild();
+  });
+  afterAll(() => child.remove());
+
   let directory: string;
   let url: string;
   beforeEach(async () => {
@@ -29,14 +35,12 @@ describe('several processes on one file', () => {
   async function race(mode: string, count: number): Promise<Record<string, unknown>[]> {
     const names = Array.from({ length: count }, (_, index) => `w${index}`);
     const children = await Promise.all(
-      names.map((name) => startNode(CHILD, [mode, url, name], { stdin: true })),
+      names.map((name) => startNode(child.file, [mode, url, name], { stdin: true })),
     );
-    await Promise.all(children.map((child) => child.ready(/^ready$/, START_MS)));
-    for (const child of children) child.write('go\n');
+    await Promise.all(children.map((one) => one.ready(/^ready$/, START_MS)));
+    for (const one of children) one.write('go\n');
     return Promise.all(
-      children.map(
-        async (child) => JSON.parse(await child.ready('json', START_MS)) as Record<string, unknown>,
-      ),
+      children.map(async (one) => JSON.parse(await one.ready('json', START_MS)) as Record<string, unknown>),
     );
   }
 
@@ -82,13 +86,13 @@ describe('several processes on one file', () => {
       );
     let caught = 0;
     for (let round = 0; round < 6 && caught < 2; round += 1) {
-      const child = await startNode(CHILD, ['put', url, `round${round}`], { stdin: true });
-      await child.ready(/^ready$/, START_MS);
+      const putter = await startNode(child.file, ['put', url, `round${round}`], { stdin: true });
+      await putter.ready(/^ready$/, START_MS);
       const before = await halves();
-      child.write('go\n');
+      putter.write('go\n');
       await waitFor(async () => (await halves()) > before, { everyMs: 0, what: 'a file half written' });
-      child.kill('SIGKILL');
-      await child.exited;
+      putter.kill('SIGKILL');
+      await putter.exited;
       if ((await halves()) > before) caught += 1;
     }
     expect(caught).toBeGreaterThan(0);
