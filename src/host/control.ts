@@ -40,7 +40,7 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     taskQueue,
     workflowBundle: { codePath: bundlePath() },
     activities: {
-      ...makeControlActivities({ store, client, taskQueue }),
+      ...makeControlActivities({ store, client }),
       claimSlot: makeClaimSlot({ store }),
       performAttempt: makePerformAttempt({ store }),
     },
