@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { NativeConnection } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { afterEach } from 'vitest';
 import type { AgentDefinition } from '../../src/agent/types.js';
 import { BatonClient } from '../../src/client/client.js';
@@ -28,6 +28,8 @@ export interface Baton {
   startHost(agents: readonly AgentDefinition[], options?: Partial<HostOptions>): Promise<Host>;
   stop(): Promise<void>;
 }
+
+Runtime.install({ logger: new DefaultLogger('ERROR') });
 
 const open = new Set<Baton>();
 afterEach(async () => {

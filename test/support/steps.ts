@@ -1,0 +1,37 @@
+/** Steps that scenarios share. */
+import type { RunHandle } from '../../src/client/run-handle.js';
+import type { LaunchedRun } from '../../src/client/client.js';
+import type { Baton } from './baton.js';
+import { documents, spec, type NodeOptions, type SpecOptions } from './definitions.js';
+import { waitFor } from './wait.js';
+
+/** Publishes and launches a run of the given nodes. */
+export async function launchNodes(
+  baton: Baton,
+  nodes: Readonly<Record<string, NodeOptions>>,
+  options: { rollOverEvents?: number; run?: string } = {},
+): Promise<LaunchedRun> {
+  const client = baton.as();
+  await client.publish({ documents: documents(nodes) });
+  return client.launch({ package: 'job', ...options });
+}
+
+/** A run of one node `a` with one direct slot. */
+export const launchDirect = (baton: Baton, options: SpecOptions = {}): Promise<LaunchedRun> =>
+  launchNodes(baton, { a: { launch: [spec(options)] } });
+
+/** Until the slot's last attempt is over and recorded. */
+export async function untilSettled(run: RunHandle, slot = 'a'): Promise<void> {
+  await waitFor(
+    async () => {
+      const attempts = await run.attempts(slot);
+      const shown = await run.slot(slot).show();
+      return (
+        shown.state !== 'active' &&
+        attempts.length > 0 &&
+        attempts.every((attempt) => attempt.endedAt !== null)
+      );
+    },
+    { what: `the last attempt of ${slot} to be settled` },
+  );
+}
