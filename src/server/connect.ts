@@ -59,7 +59,7 @@ export function loadConnection(options: ConnectOptions = {}): LoadedConnection {
   };
   let config: ReturnType<typeof loadClientConnectConfig>;
   try {
-    config = loadClientConnectConfig(load);
+    config = readProfile(load);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw new BatonError(
@@ -92,7 +92,11 @@ export function loadConnection(options: ConnectOptions = {}): LoadedConnection {
  * @throws BatonError `TemporalUnavailable` naming the address, `InvalidCommand` for unreadable configuration
  */
 export async function connect(options: ConnectOptions = {}): Promise<TemporalConnection> {
-  const loaded = loadConnection(options);
+  return connectTo(loadConnection(options));
+}
+
+/** The same for a server that is known already; reads no configuration. */
+export async function connectTo(loaded: LoadedConnection): Promise<TemporalConnection> {
   await refuseClosedLocalPort(loaded.address);
   const connection = Connection.lazy({ ...loaded.options, connectTimeout: CONNECT_TIMEOUT_MS });
   try {
@@ -107,6 +111,17 @@ export async function connect(options: ConnectOptions = {}): Promise<TemporalCon
     client: new Client({ connection, namespace: loaded.namespace }),
     close: () => connection.close(),
   };
+}
+
+/** envconfig throws a TypeError on a file without any profile; such a file says nothing, like an absent one. */
+function readProfile(load: LoadClientProfileOptions): ReturnType<typeof loadClientConnectConfig> {
+  try {
+    return loadClientConnectConfig(load);
+  } catch (error) {
+    const named = load.profile ?? load.overrideEnvVars?.['TEMPORAL_PROFILE'];
+    if (!(error instanceof TypeError) || named !== undefined) throw error;
+    return loadClientConnectConfig({ ...load, disableFile: true });
+  }
 }
 
 function unavailable(address: string, why: string, cause?: unknown): BatonError {

@@ -2,9 +2,8 @@
 import net from 'node:net';
 import getPort, { portNumbers } from 'get-port';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { temporal } from '@temporalio/proto';
 import { BatonError } from '../domain/errors.js';
-import { connect, DEFAULT_NAMESPACE } from './connect.js';
+import { connectTo, DEFAULT_NAMESPACE } from './connect.js';
 import { startChild, type Child, type ChildExit } from './processes.js';
 
 export const HOST = '127.0.0.1';
@@ -12,14 +11,12 @@ const START_TIMEOUT_MS = 60_000;
 const START_TRIES = 5;
 const STOP_GRACE_MS = 10_000;
 
-const Type = temporal.api.enums.v1.IndexedValueType;
-
-/** Design, section 3: the search attributes that a run sets when they are registered. */
+/** Design, section 3: the search attributes that a run sets when they are registered, with their types as Temporal's CLI spells them. */
 export const SEARCH_ATTRIBUTES = {
-  BatonTenant: Type.INDEXED_VALUE_TYPE_KEYWORD,
-  BatonPackage: Type.INDEXED_VALUE_TYPE_KEYWORD,
-  BatonStatus: Type.INDEXED_VALUE_TYPE_KEYWORD,
-  BatonWaiting: Type.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+  BatonTenant: 'Keyword',
+  BatonPackage: 'Keyword',
+  BatonStatus: 'Keyword',
+  BatonWaiting: 'KeywordList',
 } as const;
 
 /** Timers of a dev server are meant for production pace; these let a retry or an expiry be seen when it happens. */
@@ -86,12 +83,8 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
   for (const [key, value] of Object.entries(DYNAMIC_CONFIG))
     args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
   if (options.searchAttributes) {
-    for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES)) {
-      args.push(
-        '--search-attribute',
-        `${name}=${type === Type.INDEXED_VALUE_TYPE_KEYWORD ? 'Keyword' : 'KeywordList'}`,
-      );
-    }
+    for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES))
+      args.push('--search-attribute', `${name}=${type}`);
   }
   return args;
 }
@@ -114,8 +107,8 @@ async function untilUsable(child: Child, options: DevServerOptions, address: str
 
 async function notUsable(address: string, namespace: string, names: readonly string[]): Promise<unknown> {
   try {
-    // An empty environment: the user's TLS and API key are for another server.
-    const server = await connect({ address, namespace, env: { TEMPORAL_CONFIG_FILE: '/dev/null' } });
+    // Without the user's configuration: their TLS and API key are for another server.
+    const server = await connectTo({ address, namespace, configured: true, options: { address } });
     try {
       await server.connection.withDeadline(Date.now() + 3_000, async () => {
         await server.connection.workflowService.describeNamespace({ namespace });

@@ -177,6 +177,17 @@ describe('configuration', () => {
     });
   });
 
+  it('of a file without profiles is no configuration', async () => {
+    const empty = path.join(folder, 'empty.toml');
+    await writeFile(empty, '');
+    const env = { TEMPORAL_CONFIG_FILE: empty, TEMPORAL_NAMESPACE: 'of-env' };
+    expect(loadConnection({ env })).toMatchObject({
+      address: '127.0.0.1:7233',
+      namespace: 'of-env',
+      configured: false,
+    });
+  });
+
   it('is refused with the field when it cannot be read', async () => {
     const broken = path.join(folder, 'broken.toml');
     await writeFile(broken, 'not toml = = =');
