@@ -39,7 +39,7 @@ test('an attempt that succeeds at once costs at most 18 events beyond the run it
   await run.result();
   const events = await eventsOf(baton, run.run);
   const types = events.map((event) => event.eventType);
-  console.log(types.length);
+  console.log(types.length, types.join(' '));
   expect(types.length).toBeLessThanOrEqual(18 + 5 + 3);
 });
 
