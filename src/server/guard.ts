@@ -11,7 +11,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 
 const GATE = 'read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';
-const GUARD = 'read -r pid || exit 0; read -r _ && exit 0; kill -KILL -- "-$pid" 2>/dev/null; exit 0';
+/** `-s KILL`, since dash takes no `--` after `-KILL`. */
+const GUARD = 'read -r pid || exit 0; read -r _ && exit 0; kill -s KILL -- "-$pid" 2>/dev/null; exit 0';
 
 export interface GuardOptions {
   readonly env: NodeJS.ProcessEnv;
