@@ -22,7 +22,7 @@ export function registerDev(program: Command): void {
     .command('dev')
     .description('Temporal server, UI and control worker in one, for development')
     .option('--port <n>', 'port of the server (default: 7233, or a free one)')
-    .option('--ui-port <n>', 'port of the UI (default: a free one)')
+    .option('--ui-port <n>', 'port of the UI (default: 1000 above, or a free one)')
     .option('--data-file <file>', `where the server keeps its state (default: ${DATA_FILE})`)
     .option('--memory', 'keep the state of the server in memory only')
     .action(
@@ -114,12 +114,13 @@ async function findServer(
     if (there) return ensureServer(common);
   }
   const { default: getPort } = await import('get-port');
+  const serverPort = port ?? (await getPort({ port: 7233 }));
   return ensureServer({
     ...common,
     preferExisting: false,
     address: undefined,
-    port: port ?? (await getPort({ port: 7233 })),
-    uiPort: uiPort ?? (await getPort({ port: 8233 })),
+    port: serverPort,
+    uiPort: uiPort ?? (await getPort({ port: serverPort + 1_000 })),
     dataFile: options.memory === true ? undefined : (options.dataFile ?? DATA_FILE),
   });
 }

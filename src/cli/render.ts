@@ -45,7 +45,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   const made = new Table({
     head: head.map((name) => pc.dim(name)),
     chars: PLAIN,
-    style: { 'padding-left': 0, 'padding-right': 0, head: [] },
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
   });
   made.push(...rows.map((row) => [...row]));
   return made.toString().replace(/[ \t]+$/gm, '');

@@ -1,7 +1,7 @@
 /** The client: launches runs and reaches them, for one tenant and one actor. Never loads the native worker. */
 import os from 'node:os';
 import type { Client } from '@temporalio/client';
-import { accept, publish, type Published } from '../definitions/publish.js';
+import type { accept as acceptRevision, Published } from '../definitions/publish.js';
 import { BatonError } from '../domain/errors.js';
 import { checkId } from '../domain/text.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
@@ -111,12 +111,15 @@ export class BatonClient {
     draft?: boolean;
   }): Promise<readonly Published[]> {
     const { tenant, actor } = this.#session;
+    // Reading definitions takes a YAML parser, which nothing else here needs.
+    const { publish } = await import('../definitions/publish.js');
     return publish(await this.#session.store(), { tenant, actor, at: Date.now(), ...input });
   }
 
   /** Accepts a draft: `KIND/NAME@REV`. */
-  async accept(target: string): ReturnType<typeof accept> {
+  async accept(target: string): ReturnType<typeof acceptRevision> {
     const { tenant, actor } = this.#session;
+    const { accept } = await import('../definitions/publish.js');
     return accept(await this.#session.store(), { tenant, actor, at: Date.now(), target });
   }
 

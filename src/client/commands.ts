@@ -19,6 +19,7 @@ import type { Json } from '../store/port.js';
 import { GRPC, grpcStatus, isNotFound, isTimeout, refusalIn, toBatonError } from './failure.js';
 import { describeExecution } from './lease-view.js';
 import { Places } from './places.js';
+import { statusOf } from './reads.js';
 import { runNotFound, type Session } from './session.js';
 
 /** Commands under way at once, per run and process: below the server's limit even with a few clients. */
@@ -140,7 +141,7 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
     const earlier = await answerOfClosed(session, command);
     if (earlier) return earlier;
   }
-  throw closed(run, view.status.toLowerCase());
+  throw closed(run, statusOf(view, 'running'));
 }
 
 const closed = (run: string, status: string): BatonError =>
