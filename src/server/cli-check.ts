@@ -20,8 +20,8 @@ export async function checkCli(file: string): Promise<Verdict> {
     reject: false,
     stdin: 'ignore',
   });
-  const answer = asked.stdout ?? '';
   if (asked.failed) return { usable: false, why: asked.shortMessage ?? 'does not run' };
+  const answer = asked.stdout;
   if (!/^temporal version/i.test(answer))
     return { usable: false, why: `is not Temporal's CLI (says "${answer.slice(0, 80)}")` };
   const server = /Server (\d+)\.(\d+)/.exec(answer);
@@ -63,9 +63,8 @@ export function goBinaries(env: NodeJS.ProcessEnv): string[] {
     env['GOBIN'],
     ...(env['GOPATH']?.split(path.delimiter) ?? []).map((p) => path.join(p, 'bin')),
   ];
-  return [...folders, path.join(home(env), 'go', 'bin')]
-    .filter((folder) => folder)
-    .map((folder) => path.join(folder!, 'temporal'));
+  folders.push(path.join(home(env), 'go', 'bin'));
+  return folders.flatMap((folder) => (folder ? [path.join(folder, 'temporal')] : []));
 }
 
 /** Baton's own cache of one CLI version: `$XDG_CACHE_HOME/temporal-baton/<version>`. */

@@ -80,9 +80,9 @@ export function loadConnection(options: ConnectOptions = {}): LoadedConnection {
     configured: stated !== undefined,
     options: {
       address,
-      ...(tls === undefined || tls === null ? {} : { tls: tls as NonNullable<ConnectionOptions['tls']> }),
+      ...(tls === undefined || tls === null ? {} : { tls: tls }),
       ...(typeof apiKey === 'string' ? { apiKey } : {}),
-      ...(metadata === undefined ? {} : { metadata: metadata as NonNullable<ConnectionOptions['metadata']> }),
+      ...(metadata === undefined ? {} : { metadata: metadata }),
     },
   };
 }

@@ -115,7 +115,7 @@ async function notUsable(address: string, namespace: string, names: readonly str
         const { customAttributes } = await server.connection.operatorService.listSearchAttributes({
           namespace,
         });
-        const missing = names.filter((name) => !(name in (customAttributes ?? {})));
+        const missing = names.filter((name) => !(name in customAttributes));
         if (missing.length > 0)
           throw new Error(`search attributes are not registered yet: ${missing.join(', ')}`);
         // Visibility is the last part to come up.
@@ -141,7 +141,9 @@ function describe(child: Child, port: number, uiPort: number | null): DevServer 
     uiPort,
     pid: child.pid,
     exited: child.exited,
-    stop: async () => void (await child.stop(STOP_GRACE_MS)),
+    stop: async () => {
+      await child.stop(STOP_GRACE_MS);
+    },
     kill: async () => {
       child.kill('SIGKILL');
       await child.exited;

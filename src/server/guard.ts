@@ -50,11 +50,11 @@ export async function startGuarded(
   try {
     await Promise.all([started(guard), started(child)]);
   } catch (error) {
-    guard.stdin?.destroy();
+    guard.stdin.destroy();
     (child.stdio[3] as Writable | null)?.destroy();
     throw error;
   }
-  const toGuard = guard.stdin as Writable;
+  const toGuard = guard.stdin;
   const gate = child.stdio[3] as Writable;
   for (const stream of [toGuard, gate, child.stdin]) stream?.on('error', ignore);
   // Neither the guard nor its pipe may keep this process running.

@@ -45,8 +45,8 @@ describe('a server of our own', () => {
     expect(progress).toContain('Starting a Temporal server …');
     expect((await fetch(server.uiUrl as string)).ok).toBe(true);
 
-    const { client, close } = await connect({ address: server.address, env: {} });
-    cleanup.push(close);
+    const { client, ...own } = await connect({ address: server.address, env: {} });
+    cleanup.push(() => own.close());
     await client.workflow.start('nobodyRunsThis', {
       taskQueue: 'none',
       workflowId: 'w',
@@ -74,7 +74,7 @@ describe('a server of our own', () => {
     cleanup.push(() => server.stop());
     const before = server.pid;
     const first = await connect({ address: server.address, env: {} });
-    cleanup.push(first.close);
+    cleanup.push(() => first.close());
     await first.client.workflow.start('nobodyRunsThis', { taskQueue: 'none', workflowId: 'kept' });
     await server.kill();
     expect(isAlive(before)).toBe(false);
