@@ -1,6 +1,7 @@
 /** Hosted agents on a real server: one job end to end, and places counted exactly. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineAgent, type AgentContext } from '../../src/agent/types.js';
+import type { Json } from '../../src/store/port.js';
 import { openLab, oneSpec, quiet, type Lab } from './lab.js';
 import { waitFor } from '../support/wait.js';
 
@@ -17,7 +18,7 @@ describe('hosted agents', () => {
     const agent = defineAgent({
       workerClass: 'solo',
       name: 'w',
-      async run(ctx) {
+      async run(ctx): Promise<Json> {
         seen.push(ctx);
         if (ctx.node === 'b') return { got: ctx.upstream['a'] ?? null };
         await ctx.save({ kind: 'source', name: 'note', content: 'text' });
@@ -28,7 +29,9 @@ describe('hosted agents', () => {
     await lab.host([agent]);
     const run = await lab.baton.launch({ package: 'job', input: { x: 1 } });
     expect(await run.result()).toEqual({ a: { n: 3 }, b: { got: { n: 3 } } });
-    expect(seen.map(({ slot, number, epoch, worker, input }) => ({ slot, number, epoch, worker, input }))).toEqual([
+    expect(
+      seen.map(({ slot, number, epoch, worker, input }) => ({ slot, number, epoch, worker, input })),
+    ).toEqual([
       { slot: 'a', number: 1, epoch: 1, worker: 'w-1', input: { x: 1 } },
       { slot: 'b', number: 1, epoch: 1, worker: 'w-2', input: { x: 1 } },
     ]);

@@ -77,13 +77,21 @@ export async function openLab(options: { control?: boolean } = {}): Promise<Lab>
         documents: [
           { kind: 'package', name: 'job', outcome: 'Done.', content: {}, workflow: 'graph', binding: 'team' },
           { kind: 'workflow', name: 'graph', nodes },
-          { kind: 'binding', name: 'team', workflow: 'graph', nodes: Object.fromEntries(names.map((name) => [name, bound])) },
+          {
+            kind: 'binding',
+            name: 'team',
+            workflow: 'graph',
+            nodes: Object.fromEntries(names.map((name) => [name, bound])),
+          },
         ],
       });
     },
     async close() {
       for (const { run } of await baton.list()) {
-        await client.workflow.getHandle(`${tenant}/${run}`).terminate('test over').catch(() => undefined);
+        await client.workflow
+          .getHandle(`${tenant}/${run}`)
+          .terminate('test over')
+          .catch(() => undefined);
       }
       for (const stop of stops) await stop();
       await connection.close();

@@ -33,10 +33,15 @@ function watched(workerClass: string, places = 1) {
   return { agent, runs };
 }
 
-const slotOf = async (run: RunHandle, name: string) => (await run.show()).slots.find(({ slot }) => slot === name);
-const events = async (run: RunHandle) => (await lab.client.workflow.getHandle(run.workflowId).fetchHistory()).events?.length ?? 0;
+const slotOf = async (run: RunHandle, name: string) =>
+  (await run.show()).slots.find(({ slot }) => slot === name);
+const events = async (run: RunHandle) =>
+  (await lab.client.workflow.getHandle(run.workflowId).fetchHistory()).events?.length ?? 0;
 const settledAs = (run: RunHandle, status: string) =>
-  waitFor(async () => (await run.attempts()).some(({ worker }) => worker.status === status), { what: `worker ${status}` });
+  waitFor(
+    async () => (await run.attempts()).some(({ worker, endedAt }) => worker.status === status && endedAt),
+    { what: `worker ${status}` },
+  );
 
 describe('lease of a hosted agent', () => {
   it('S3 stays through a long silent call; its beats add no event', async () => {
@@ -45,7 +50,9 @@ describe('lease of a hosted agent', () => {
     await lab.host([agent]);
     const run = await lab.baton.launch({ package: 'job' });
     await waitFor(() => runs.length === 1);
-    await waitFor(async () => (await lab.store.attempts.list(lab.tenant, run.run))[0]?.leaseStatus === 'live');
+    await waitFor(
+      async () => (await lab.store.attempts.list(lab.tenant, run.run))[0]?.leaseStatus === 'live',
+    );
     const before = await waitFor(() => events(run));
     await sleep(5_000);
     expect(await events(run)).toBe(before);
@@ -73,7 +80,11 @@ describe('lease of a hosted agent', () => {
     await settledAs(run, 'lost');
     await waitFor(() => aborted !== undefined);
     expect(aborted).toBe(true);
-    expect(await slotOf(run, 'a')).toMatchObject({ state: 'retry-wait', gate: 'reassign', counts: { claims: 1, losses: 1, failures: 0 } });
+    expect(await slotOf(run, 'a')).toMatchObject({
+      state: 'retry-wait',
+      gate: 'reassign',
+      counts: { claims: 1, losses: 1, failures: 0 },
+    });
     expect(await run.artifacts()).toEqual([]);
   });
 
@@ -95,11 +106,14 @@ describe('lease of a hosted agent', () => {
     // Away before the slot is open again, so that the other host takes it.
     await host.shutdown();
     await lab.host([winner.agent]);
-    await run.slot('a').reassign({ workerClass: 'blocked', reason: 'host lost' });
+    // The store has the end; the run may still be hearing of it.
+    await waitFor(() => run.slot('a').reassign({ workerClass: 'blocked', reason: 'host lost' }));
     await waitFor(() => winner.runs.length === 1);
     blocked = false;
     expect(loser.runs[0]?.reason).toMatchObject({ code: 'StaleLease' });
-    await expect(loser.runs[0]?.ctx.save({ kind: 'source', name: 'late', content: 'x' })).rejects.toMatchObject({ code: 'StaleLease' });
+    await expect(
+      loser.runs[0]?.ctx.save({ kind: 'source', name: 'late', content: 'x' }),
+    ).rejects.toMatchObject({ code: 'StaleLease' });
     winner.runs[0]?.end();
     await run.result();
     expect((await run.attempts()).map(({ number, worker }) => [number, worker.status])).toEqual([
@@ -113,7 +127,14 @@ describe('lease of a hosted agent', () => {
     const quick = defineAgent({ workerClass: 'quick', run: () => Promise.resolve() });
     await lab.baton.publish({
       documents: [
-        { kind: 'package', name: 'rolling', outcome: 'Done.', content: {}, workflow: 'rolling', binding: 'rolling' },
+        {
+          kind: 'package',
+          name: 'rolling',
+          outcome: 'Done.',
+          content: {},
+          workflow: 'rolling',
+          binding: 'rolling',
+        },
         { kind: 'workflow', name: 'rolling', nodes: [{ node: 'long' }, { node: 'q', slots: 8 }] },
         {
           kind: 'binding',
@@ -133,7 +154,9 @@ describe('lease of a hosted agent', () => {
     const first = (await handle.describe()).runId;
     await lab.host([quick]);
     await waitFor(async () => (await handle.describe()).runId !== first, { what: 'a roll-over' });
-    await waitFor(async () => (await run.show()).slots.filter(({ state }) => state === 'succeeded').length === 8);
+    await waitFor(
+      async () => (await run.show()).slots.filter(({ state }) => state === 'succeeded').length === 8,
+    );
     // Longer than the TTL after the last roll-over: the new activity is beaten, not only attached.
     await sleep(2_500);
     await long.runs[0]?.ctx.save({ kind: 'source', name: 'after', content: 'still here' });
@@ -151,15 +174,28 @@ describe('lease of a hosted agent', () => {
     const run = await lab.baton.launch({ package: 'job' });
     await waitFor(() => runs.length === 1);
     const handle = lab.client.workflow.getHandle(run.workflowId);
-    const id = await waitFor(async () =>
-      (await handle.describe()).raw.pendingActivities?.find(({ activityType }) => activityType?.name === 'performAttempt')?.activityId,
+    const id = await waitFor(
+      async () =>
+        (await handle.describe()).raw.pendingActivities?.find(
+          ({ activityType }) => activityType?.name === 'performAttempt',
+        )?.activityId,
     );
     const execution = { workflowId: run.workflowId };
-    await lab.client.workflowService.pauseActivity({ namespace: 'default', execution, id, identity: 'operator', reason: 'look' });
+    await lab.client.workflowService.pauseActivity({
+      namespace: 'default',
+      execution,
+      id,
+      identity: 'operator',
+      reason: 'look',
+    });
     await waitFor(() => runs[0]?.reason);
     expect(runs[0]?.reason).toMatchObject({ code: 'StaleLease' });
     await settledAs(run, 'cancelled');
-    expect(await slotOf(run, 'a')).toMatchObject({ state: 'retry-wait', gate: 'reassign', counts: { claims: 1, losses: 0, failures: 0 } });
+    expect(await slotOf(run, 'a')).toMatchObject({
+      state: 'retry-wait',
+      gate: 'reassign',
+      counts: { claims: 1, losses: 0, failures: 0 },
+    });
     expect(runs).toHaveLength(1);
   });
 
@@ -174,7 +210,10 @@ describe('lease of a hosted agent', () => {
     expect(runs[0]?.reason).toMatchObject({ code: 'StaleLease' });
     await settledAs(run, 'released');
     expect(performance.now() - started).toBeLessThan(5_000);
-    expect(await slotOf(run, 'a')).toMatchObject({ gate: 'open', counts: { releases: 1, losses: 0, failures: 0 } });
+    expect(await slotOf(run, 'a')).toMatchObject({
+      gate: 'open',
+      counts: { releases: 1, losses: 0, failures: 0 },
+    });
 
     const second = await lab.host([agent], { drain: 20_000 });
     await waitFor(() => runs.length === 2);

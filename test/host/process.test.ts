@@ -33,7 +33,11 @@ describe('host process', () => {
     await waitFor(async () => (await run.attempts())[0]?.worker.status === 'released');
     expect(performance.now() - sent).toBeLessThan(5_000);
     const slot = (await run.show()).slots[0];
-    expect(slot).toMatchObject({ state: 'retry-wait', gate: 'open', counts: { claims: 1, releases: 1, failures: 0, losses: 0 } });
+    expect(slot).toMatchObject({
+      state: 'retry-wait',
+      gate: 'open',
+      counts: { claims: 1, releases: 1, failures: 0, losses: 0 },
+    });
     await waitFor(() => lines.includes('closed'), { timeoutMs: 15_000 });
     expect(lines).toContain('told StaleLease');
     expect(await child.exited).toMatchObject({ code: 0 });

@@ -1,0 +1,4 @@
+/** The user's own activity. */
+export function hello(name: string): Promise<string> {
+  return Promise.resolve(`Hello, ${name}!`);
+}
