@@ -37,8 +37,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
       if (unknown !== undefined)
         command.error(`error: unknown command '${unknown}'`, { code: 'commander.unknownCommand' });
       command.outputHelp();
-    })
-    .allowExcessArguments();
+    });
   addGlobalOptions(program);
   const wanted = args.find((arg) => !arg.startsWith('-'));
   if (
@@ -75,7 +74,8 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
   ]) {
     register(program);
   }
-  return program;
+  // Last, for subcommands inherit it: only for the unknown command above.
+  return program.allowExcessArguments();
 }
 
 async function packageVersion(): Promise<string> {

@@ -1,0 +1,55 @@
+/** Runs the built `baton` as users do: a process of its own, output and exit code as they are. */
+import { execa } from 'execa';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+
+export { MAIN };
+
+export interface CliResult {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface CliOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+/** Temporal's and Baton's settings of the machine that runs the tests must not reach them. */
+const UNSET = Object.fromEntries(
+  Object.keys(process.env)
+    .filter((name) => /^(TEMPORAL|BATON)_/.test(name))
+    .map((name) => [name, undefined]),
+);
+
+export async function baton(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const { cwd, env, input = '' } = options;
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [MAIN, ...args], {
+    cwd,
+    env: { ...UNSET, TEMPORAL_CONFIG_FILE: '/nonexistent/temporal.toml', ...env },
+    input,
+    reject: false,
+    timeout: 60_000,
+  });
+  return { exitCode, stdout, stderr };
+}
+
+/** Runs with `--json`: stdout must be one JSON document. */
+export async function batonJson<T = unknown>(
+  args: readonly string[],
+  options: CliOptions,
+): Promise<{ exitCode: number | undefined; json: T }> {
+  const { exitCode, stdout } = await baton([...args, '--json'], options);
+  return { exitCode, json: JSON.parse(stdout) as T };
+}
+
+export interface ErrorJson {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly details: Record<string, unknown>;
+  };
+}
