@@ -1,7 +1,11 @@
 /** What people see of the run in the Temporal UI: the slot table and the search attributes. */
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { RunState } from '../src/domain/types.js';
 import { waitsFor } from '../src/domain/waits.js';
+
+const STATUS = defineSearchAttributeKey('BatonStatus', SearchAttributeType.KEYWORD);
+const WAITING = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
 
 /** Longest list shown; a longer one says how many are left out. */
 const LISTED = 50;
@@ -38,17 +42,19 @@ export class Attributes {
 
   /** @param registered the attributes that exist on this server: setting another one would hang the run */
   constructor(private readonly registered: readonly string[]) {
-    const now = workflowInfo().searchAttributes;
-    this.status = now['BatonStatus']?.[0] as string | undefined;
-    this.waiting = (now['BatonWaiting'] ?? []).join('\n');
+    const now = workflowInfo().typedSearchAttributes;
+    this.status = now.get(STATUS);
+    this.waiting = (now.get(WAITING) ?? []).join('\n');
   }
 
   refresh(state: RunState): void {
-    const changes: Record<string, string[]> = {};
+    const changes: SearchAttributePair[] = [];
     const waiting = waitingList(state);
-    if (this.has('BatonWaiting') && waiting.join('\n') !== this.waiting) changes['BatonWaiting'] = waiting;
-    if (this.has('BatonStatus') && state.status !== this.status) changes['BatonStatus'] = [state.status];
-    if (Object.keys(changes).length === 0) return;
+    if (this.has(WAITING.name) && waiting.join('\n') !== this.waiting)
+      changes.push({ key: WAITING, value: waiting });
+    if (this.has(STATUS.name) && state.status !== this.status)
+      changes.push({ key: STATUS, value: state.status });
+    if (changes.length === 0) return;
     this.status = state.status;
     this.waiting = waiting.join('\n');
     upsertSearchAttributes(changes);

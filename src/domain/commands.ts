@@ -103,7 +103,7 @@ function shapeProblem(name: UpdateName, raw: unknown, issue: z.core.$ZodIssue | 
  * @returns 16 hex digits; absent and null fields count alike
  */
 export function commandDigest(command: Command): string {
-  const fields = Object.entries(command).filter(([, value]) => value !== null && value !== undefined);
+  const fields = Object.entries(command).filter(([, value]) => value != null);
   return fnv1a64(JSON.stringify(fields.sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 

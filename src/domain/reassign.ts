@@ -135,12 +135,6 @@ export function dryRunReassign(state: RunState, command: ReassignCommand, now: n
     return { code: guard.code, passed: refused === null, message: refused?.message ?? null };
   });
   const accepted = upTo === Infinity && verdicts.every((verdict) => verdict.passed);
-  return {
-    verdicts,
-    accepted,
-    spec:
-      judged.slot && upTo === Infinity
-        ? (compatibleSpec(state, judged.slot, command.workerClass)?.id ?? null)
-        : null,
-  };
+  const spec = upTo === Infinity ? compatibleSpec(state, judged.slot, command.workerClass) : null;
+  return { verdicts, accepted, spec: spec?.id ?? null };
 }

@@ -90,6 +90,7 @@ export function checkInline(field: string, value: unknown, limit = MAX_INLINE_BY
 
 /** A value for an error message: short, whatever was sent. */
 export function shown(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  const text =
+    typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? String(value));
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

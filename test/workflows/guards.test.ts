@@ -1,6 +1,6 @@
 /** Each guard code once through the real server; where no history reaches a state, a run starts from a crafted one. */
 import { WorkflowUpdateFailedError } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import type { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { createRun } from '../../src/domain/run.js';
 import type { LaunchSpec, PriorWorker, RunPlan, Slot } from '../../src/domain/types.js';
@@ -65,7 +65,7 @@ async function craft(
     epoch: 1,
     number: 1,
     ...changes,
-  } as Slot;
+  };
   const carried = {
     state: { ...fresh, status, slots: { a: slot } },
     commands: [],
