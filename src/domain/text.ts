@@ -53,8 +53,7 @@ export function textProblem(field: string, value: unknown, max = MAX_TEXT): Refu
   if (value.includes('\0') || LONE_SURROGATE.test(value)) {
     return refusal('InvalidCommand', `\`${field}\` holds a NUL or half a surrogate pair`, { field });
   }
-  // Every code point has one or two UTF-16 units: a text far too long need not be counted.
-  const size = value.length > max * 2 ? value.length : codePoints(value);
+  const size = codePoints(value);
   return size <= max
     ? null
     : refusal('TooLarge', `\`${field}\` is too long`, { field, size, limit: max, unit: 'code points' });
