@@ -158,17 +158,22 @@ function correct(
   ending: Ending,
   settled: { end: EndKind; failure: Failure | null },
 ): Slot {
-  // Cancelled meanwhile, with its run or alone: only the record of the attempt changes.
-  if (slot.state !== 'active' && slot.state !== 'retry-wait' && slot.state !== ending.before.state)
-    return slot;
+  const { number, spec: claimedSpec } = ending.attempt;
   const active = {
     ...slot,
     ...ending.undo,
     state: 'active' as const,
     active: ending.attempt,
     before: ending.before,
+    // A claim that was taken for one that never attached has been undone: number and specification are the attempt's again.
+    number,
+    spec: claimedSpec,
   };
-  return applyEnd(active, spec, { ...ending, end: settled.end, failure: settled.failure });
+  const corrected = applyEnd(active, spec, { ...ending, end: settled.end, failure: settled.failure });
+  const { state, gate, retryTime, failure, claimFailure } = slot;
+  if (state === 'active' || state === 'retry-wait' || state === ending.before.state) return corrected;
+  // Over meanwhile, with its run or alone: only the record of the attempt changes, not what became of the slot.
+  return { ...corrected, state, gate, retryTime, failure, claimFailure };
 }
 
 function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {

@@ -84,7 +84,7 @@ function observeSlot(
       });
     case 'settled':
       if (slot.ending?.attempt.attempt !== fact.attempt) return slot;
-      return settleAttempt(slot, specOf(state, slot), fact.settled);
+      return settleAttempt(slot, specOf(state, { ...slot, spec: slot.ending.attempt.spec }), fact.settled);
   }
 }
 
