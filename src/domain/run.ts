@@ -53,7 +53,8 @@ export function withSlot(state: RunState, slot: Slot): RunState {
  * nothing else is left that could go on. At the end whatever is not over is cancelled.
  */
 export function advance(state: RunState, now: number): RunState {
-  if (state.status !== 'running') return state;
+  // A success that was being verified when the run ended may turn out to be none: nobody will work on the slot again.
+  if (state.status !== 'running') return endRun(state, state.status, now);
   const status = outcome(state);
   if (status !== 'running') return endRun(state, status, now);
   let slots: Record<string, Slot> | null = null;
