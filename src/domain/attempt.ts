@@ -119,7 +119,8 @@ export function settleAttempt(
     leaseStatus: settled.leaseStatus,
   };
   const done = { ...corrected, ending: null, prior };
-  if (settled.end !== 'success') return explained(done, spec.retry, settled);
+  if (settled.end !== 'success')
+    return failedForGood(explained(done, spec.retry, settled), spec.retry, settled.end);
   const result = settled.result;
   return {
     ...done,
@@ -196,12 +197,15 @@ function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {
   return explained(byMode({ ...counted, spent }, spec.retry, ending.endedAt), spec.retry, ending);
 }
 
+/** Only once the end is recorded: until then a loss may turn out to be a claim that never attached, and use up no budget. */
+function failedForGood(slot: Slot, retry: RetryPolicy, end: Exclude<EndKind, 'never-attached'>): Slot {
+  const fails = retry.onExhausted === 'fail' && ENDS[end].gate === 'by mode' && exhausted(slot, retry);
+  if (!fails || slot.state !== 'retry-wait') return slot;
+  return { ...slot, state: 'failed', gate: null, retryTime: null };
+}
+
 function byMode(slot: Slot, retry: RetryPolicy, now: number): Slot {
-  if (exhausted(slot, retry)) {
-    if (retry.onExhausted === 'fail') return { ...slot, state: 'failed', gate: null, retryTime: null };
-    return waiting(slot, 'reassign', null);
-  }
-  if (retry.mode === 'manual') return waiting(slot, 'reassign', null);
+  if (exhausted(slot, retry) || retry.mode === 'manual') return waiting(slot, 'reassign', null);
   const { initialMs, factor, maxMs } = retry.backoff;
   const ends = slot.spent.failures + slot.spent.losses;
   return waiting(slot, 'time', now + Math.min(maxMs, initialMs * factor ** Math.max(0, ends - 1)));
