@@ -3,6 +3,7 @@
  * an ApplicationFailure somewhere in the chain of causes; everything else is about the server, the network or time.
  */
 import {
+  ActivityCompletionError,
   isGrpcServiceError,
   QueryNotRegisteredError,
   QueryRejectedError,
@@ -94,6 +95,9 @@ export function toBatonError(error: unknown, facts: ErrorDetails = {}): BatonErr
   if (error instanceof QueryNotRegisteredError || error instanceof QueryRejectedError) {
     return wrap('Internal', `the run cannot be asked: ${text(error)}`, error, facts);
   }
+  // It carries no gRPC status: whether the server took the beat or the end is not known.
+  if (error instanceof ActivityCompletionError)
+    return wrap('OutcomeUnknown', `Temporal did not acknowledge it (${error.message})`, error, facts);
   const status = grpcStatus(error);
   if (status !== null) return serverError(status, error, facts);
   return wrap(

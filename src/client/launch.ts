@@ -59,9 +59,9 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
     ...(request.workflow === undefined ? {} : { workflow: request.workflow }),
     ...(request.binding === undefined ? {} : { binding: request.binding }),
   });
-  const known = await store.runs.get(tenant, run);
+  const earlier = await store.runs.get(tenant, run);
   const digest = digestOf({ pins, input } as unknown as Json);
-  if (known && known.digest !== digest) {
+  if (earlier && earlier.digest !== digest) {
     throw BatonError.of('RunConflict', 'the run id is taken by a run with other pins or input', {
       tenant,
       run,
@@ -77,7 +77,7 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
     run,
     pins,
     plan,
-    searchAttributes: await registeredAttributes(session),
+    searchAttributes: await attributesForLaunch(session),
     rollOverEvents,
     carried: null,
   });
@@ -132,6 +132,18 @@ function details({ tenant, run, pins, plan }: RunInput): string {
     ...rows.slice(0, 50),
     ...(rows.length > 50 ? [`| … ${rows.length - 50} more | | | |`] : []),
   ].join('\n');
+}
+
+const known = new WeakMap<object, { at: number; names: Promise<readonly string[]> }>();
+/** Attributes are registered once in a namespace's life; a client that launches often need not ask each time. */
+const KNOWN_MS = 30_000;
+
+function attributesForLaunch(session: Session): Promise<readonly string[]> {
+  const last = known.get(session.client);
+  if (last && performance.now() - last.at < KNOWN_MS) return last.names;
+  const names = registeredAttributes(session);
+  known.set(session.client, { at: performance.now(), names });
+  return names;
 }
 
 /** Which of Baton's search attributes the namespace has: only those may be set, since an unknown one would hang the run. */
