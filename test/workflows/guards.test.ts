@@ -57,8 +57,10 @@ async function craft(
   const pin = { ref: 'job@1', digest: '0'.repeat(64) };
   const base = { tenant: baton.tenant, run, pins: { package: pin, workflow: pin, binding: pin }, plan };
   const fresh = createRun(base);
-  const slot = {
-    ...(fresh.slots['a'] as Slot),
+  const first = fresh.slots['a'];
+  if (!first) throw new Error('the plan has a slot a');
+  const slot: Slot = {
+    ...first,
     state: 'retry-wait',
     gate: 'reassign',
     prior,
