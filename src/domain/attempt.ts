@@ -121,17 +121,10 @@ export function settleAttempt(
   const done = { ...corrected, ending: null, prior };
   if (settled.end !== 'success')
     return failedForGood(explained(done, spec.retry, settled), spec.retry, settled.end);
-  const result = settled.result;
-  return {
-    ...done,
-    state: 'succeeded',
-    active: null,
-    before: null,
-    reassign: null,
-    claimFailure: null,
-    result,
-    failure: null,
-  };
+  if (leftBehind(slot, ending)) return done;
+  const { result } = settled;
+  const nothingLeft = { active: null, before: null, reassign: null, claimFailure: null, failure: null };
+  return { ...done, ...nothingLeft, state: 'succeeded', result };
 }
 
 /** Words the slot's failure as the store knows it; a budget that is used up is named beside it. */
@@ -171,11 +164,14 @@ function correct(
     spec: claimedSpec,
   };
   const corrected = applyEnd(active, spec, { ...ending, end: settled.end, failure: settled.failure });
+  if (!leftBehind(slot, ending)) return corrected;
   const { state, gate, retryTime, failure, claimFailure } = slot;
-  if (state === 'active' || state === 'retry-wait' || state === ending.before.state) return corrected;
-  // Over meanwhile, with its run or alone: only the record of the attempt changes, not what became of the slot.
   return { ...corrected, state, gate, retryTime, failure, claimFailure };
 }
+
+/** Over meanwhile, with its run or alone: a verdict changes the record of the attempt then, not what became of the slot. */
+const leftBehind = ({ state }: Slot, ending: Ending): boolean =>
+  state !== 'active' && state !== 'retry-wait' && state !== ending.before.state;
 
 function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {
   const failure = ending.failure;
