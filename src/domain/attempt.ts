@@ -129,7 +129,9 @@ export function settleAttempt(
 
 /** Words the slot's failure as the store knows it; a budget that is used up is named beside it. */
 function explained(slot: Slot, retry: RetryPolicy, last: { end: EndKind; failure: Failure | null }): Slot {
-  const failure = last.failure ?? slot.failure;
+  // Nothing new was said: the words of the end stand, with their budget.
+  if (last.failure === null && slot.failure !== null) return slot;
+  const failure = last.failure;
   const counted = last.end !== 'never-attached' && ENDS[last.end].gate === 'by mode';
   const used = counted ? exhausted(slot, retry) : null;
   if (!used) return { ...slot, failure };
@@ -140,10 +142,10 @@ function explained(slot: Slot, retry: RetryPolicy, last: { end: EndKind; failure
   };
 }
 
-/** The budget that is used up since the last reassign, if any. */
-export function exhausted(slot: Slot, retry: RetryPolicy): 'failures' | 'losses' | null {
-  if (slot.spent.failures >= retry.failures) return 'failures';
-  return slot.spent.losses >= retry.losses ? 'losses' : null;
+/** The budget that is used up since the last reassign, if any. A budget of 0 is used up by the first end of its kind only. */
+export function exhausted({ spent }: Slot, retry: RetryPolicy): 'failures' | 'losses' | null {
+  if (spent.failures > 0 && spent.failures >= retry.failures) return 'failures';
+  return spent.losses > 0 && spent.losses >= retry.losses ? 'losses' : null;
 }
 
 function correct(
