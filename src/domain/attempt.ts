@@ -204,9 +204,12 @@ function failedForGood(slot: Slot, retry: RetryPolicy, end: Exclude<EndKind, 'ne
 
 function byMode(slot: Slot, retry: RetryPolicy, now: number): Slot {
   if (exhausted(slot, retry) || retry.mode === 'manual') return waiting(slot, 'reassign', null);
-  const { initialMs, factor, maxMs } = retry.backoff;
-  const ends = slot.spent.failures + slot.spent.losses;
-  return waiting(slot, 'time', now + Math.min(maxMs, initialMs * factor ** Math.max(0, ends - 1)));
+  return waiting(slot, 'time', now + pauseMs(retry, slot.spent.failures + slot.spent.losses));
+}
+
+/** Pause after the n-th end in a row, in whole milliseconds. 0 stays 0 even where the power is infinite. */
+export function pauseMs({ backoff: { initialMs, factor, maxMs } }: RetryPolicy, times: number): number {
+  return initialMs === 0 ? 0 : Math.round(Math.min(maxMs, initialMs * factor ** Math.max(0, times - 1)));
 }
 
 const waiting = (slot: Slot, gate: Gate, retryTime: number | null): Slot => ({

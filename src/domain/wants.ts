@@ -2,6 +2,7 @@
  * What the run's state asks of the world: offers out, leases alive, ends recorded, one deadline. Level-triggered: the
  * workflow compares it with what it has started, so that a continued run needs nothing but its state. Pure.
  */
+import { pauseMs } from './attempt.js';
 import { unclaimable } from './claim.js';
 import { observe } from './decide.js';
 import { isOver, specOf } from './run.js';
@@ -59,8 +60,7 @@ function offerFrom(state: RunState, slot: Slot): number | null {
   if (unclaimable(slot, from)) return null;
   if (!slot.claimFailure) return from;
   // A claim that keeps failing (damaged pins, a host that dies before it attaches) must not spin.
-  const { initialMs, factor, maxMs } = specOf(state, slot).retry.backoff;
-  const pause = Math.min(maxMs, initialMs * factor ** (slot.claimFailure.times - 1));
+  const pause = pauseMs(specOf(state, slot).retry, slot.claimFailure.times);
   return Math.max(from, slot.claimFailure.at + pause);
 }
 
