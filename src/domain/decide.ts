@@ -69,7 +69,8 @@ function observeSlot(
     case 'claimed': {
       // The run ended, or the slot was put on hold, while the offer's claim was on its way: the lease is given back at once.
       const begun = beginAttempt(slot, fact.attempt, now);
-      if (isOver(slot)) return { ...endAttempt(begun, specOf(state, slot), gone(now)), state: slot.state };
+      if (isOver(slot) || slot.state === 'on-hold')
+        return { ...endAttempt(begun, specOf(state, slot), gone(now)), state: slot.state };
       return begun;
     }
     case 'claim-failed':
