@@ -31,7 +31,12 @@ export function waitsFor(state: RunState, slot: Slot): string | null {
       if (slot.gate === 'open') return by;
       if (slot.gate === 'time') return `${by}, from ${time(slot.retryTime ?? 0)}`;
       const used = exhausted(slot, spec.retry);
-      const why = used ? `budget of ${spec.retry[used]} ${used} used up` : 'manual retry';
+      const revoked = slot.prior?.status === 'cancelled';
+      const why = used
+        ? `budget of ${spec.retry[used]} ${used} used up`
+        : revoked
+          ? 'its lease was revoked'
+          : 'manual retry';
       const owner = slot.prior?.ownerActor;
       return `a reassign${owner ? ` by ${owner}` : ''} (${why})`;
     }
