@@ -11,14 +11,22 @@ export interface RunningControl {
 }
 
 export async function runControl(context: Context, address?: string): Promise<RunningControl> {
-  const [{ loadConnection, connect }, { NativeConnection, Runtime, DefaultLogger }, { startControlWorker }] =
-    await Promise.all([
-      import('../server/connect.js'),
-      import('@temporalio/worker'),
-      import('../host/control.js'),
-    ]);
+  const [
+    { loadConnection, connect },
+    { NativeConnection, Runtime, DefaultLogger, makeTelemetryFilterString },
+    { startControlWorker },
+  ] = await Promise.all([
+    import('../server/connect.js'),
+    import('@temporalio/worker'),
+    import('../host/control.js'),
+  ]);
   // stdout belongs to the command's own output, and signals are handled by the command.
-  Runtime.install({ logger: new DefaultLogger('WARN', toStderr), shutdownSignals: [] });
+  Runtime.install({
+    logger: new DefaultLogger('WARN', toStderr),
+    // Otherwise the native side of the SDK writes its own log to stdout.
+    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} } },
+    shutdownSignals: [],
+  });
   const options = { ...context.connectOptions, ...(address === undefined ? {} : { address }) };
   // Says at once, and in our words, when no server answers.
   await (await connect(options)).close();
