@@ -16,7 +16,8 @@ const { TEMPORAL_ADDRESS, BATON_STORE, TASK_QUEUE, BATON_TASK_QUEUE } = process.
 const counter = defineAgent({
   workerClass: 'counter',
   async run(ctx) {
-    const words = await ctx.step('count', () => String(ctx.input).split(/\s+/).filter(Boolean).length);
+    const text = typeof ctx.input === 'string' ? ctx.input : '';
+    const words = await ctx.step('count', () => text.split(/\s+/).filter(Boolean).length);
     ctx.progress({ words });
     return { words };
   },

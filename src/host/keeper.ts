@@ -196,9 +196,9 @@ export class LeaseKeeper implements Authority {
 
   /** Detached is not lost: a roll-over looks the same. Asks until a new attachment comes or the lease is over. */
   async #seekEnd(held: Held): Promise<void> {
-    while (held === this.#held && this.#state === 'detached') {
+    while (held === this.#held && this.#is('detached')) {
       const why = await this.#options.findEnd(held);
-      if (held !== this.#held || this.#state !== 'detached') return;
+      if (held !== this.#held || !this.#is('detached')) return;
       if (why !== null) {
         this.#over(why);
         return;

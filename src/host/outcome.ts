@@ -34,7 +34,9 @@ export function outcomeOf(result: unknown): Outcome {
 export function failureOf(error: unknown): Failure {
   const code: unknown = (error as { code?: unknown } | null)?.code;
   const text = error instanceof Error ? error.message || error.name : String(error);
-  const message = [...text.replace(/\0|\p{Surrogate}/gu, '\uFFFD')].slice(0, MAX_TEXT).join('');
+  const message = Array.from(text.replace(/\0|\p{Surrogate}/gu, '\uFFFD'))
+    .slice(0, MAX_TEXT)
+    .join('');
   const named = typeof code === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(code);
   return {
     code: named ? code : 'AgentError',

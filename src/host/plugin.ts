@@ -3,7 +3,7 @@
  * options; his workflows and activities go on as before.
  */
 import { SimplePlugin } from '@temporalio/plugin';
-import type { NativeConnection, Worker } from '@temporalio/worker';
+import type { Worker } from '@temporalio/worker';
 import type { AgentDefinition } from '../agent/types.js';
 import { BatonError } from '../domain/errors.js';
 import { openStore } from '../store/open.js';
@@ -92,7 +92,7 @@ export class BatonPlugin extends SimplePlugin {
 
   async #start(worker: Worker, inner: Running[]): Promise<void> {
     const { agents = [], control = true, taskQueue, host, owner, drain } = this.#options;
-    const connection = worker.connection as NativeConnection | undefined;
+    const connection = worker.connection;
     if (!connection)
       throw new BatonError('Internal', 'the Worker has no connection, so Baton cannot run beside it.');
     const namespace = worker.options.namespace;

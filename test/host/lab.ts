@@ -24,6 +24,7 @@ export interface Lab {
   readonly taskQueue: string;
   /** Starts a host; it is shut down with the lab. */
   host(agents: readonly AgentDefinition[], options?: Partial<HostOptions>): Promise<Host>;
+  restartControl(): Promise<void>;
   /** Publishes a package `job` whose nodes are all bound alike. */
   publish(nodes: readonly unknown[], launch: readonly unknown[]): Promise<void>;
   close(): Promise<void>;
@@ -38,8 +39,8 @@ export function quiet(): void {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
 }
 
-export async function openLab(options: { control?: boolean } = {}): Promise<Lab> {
-  const { address } = process.env['LAB'] ? { address: process.env['LAB'] } : await sharedServer();
+export async function openLab(options: { control?: boolean; address?: string } = {}): Promise<Lab> {
+  const address = options.address ?? (await sharedServer()).address;
   const folder = await mkdtemp(path.join(tmpdir(), 'baton-host-'));
   const storeUrl = `sqlite:${path.join(folder, 'baton.db')}`;
   const store = await openStore(storeUrl);
@@ -49,11 +50,13 @@ export async function openLab(options: { control?: boolean } = {}): Promise<Lab>
   const id = randomBytes(4).toString('hex');
   const [tenant, taskQueue] = [`t-${id}`, `baton-${id}`];
   const stops: (() => Promise<unknown>)[] = [];
-  if (options.control !== false) {
+  let stopControl = (): Promise<unknown> => Promise.resolve();
+  const startControl = async (): Promise<void> => {
     const control = await startControlWorker({ connection, store, taskQueue });
     const running = control.run();
-    stops.push(() => control.shutdown().then(() => running));
-  }
+    stopControl = () => control.shutdown().then(() => running);
+  };
+  if (options.control !== false) await startControl();
   const baton = new BatonClient(client, { tenant, actor: 'ada', store, taskQueue });
   return {
     address,
@@ -69,6 +72,10 @@ export async function openLab(options: { control?: boolean } = {}): Promise<Lab>
       const running = host.run();
       stops.unshift(() => host.shutdown().then(() => running));
       return host;
+    },
+    async restartControl() {
+      await stopControl();
+      await startControl();
     },
     async publish(nodes, launch) {
       const names = nodes.map((node) => (node as { node: string }).node);
@@ -94,6 +101,7 @@ export async function openLab(options: { control?: boolean } = {}): Promise<Lab>
           .catch(() => undefined);
       }
       for (const stop of stops) await stop();
+      await stopControl();
       await connection.close();
       await clientConnection.close();
       await store.close();
