@@ -7,7 +7,8 @@ import { BatonError } from '../domain/errors.js';
 import type { Gate, SlotState } from '../domain/types.js';
 import type { ArtifactRow, AttemptRow, RunRow } from '../store/port.js';
 import type { ExecutionView } from './lease-view.js';
-import { leaseDeadline } from './leases.js';
+import { deadlineNow } from './expiry.js';
+import { toBatonError } from './failure.js';
 import { describeRun, queryState } from './reads.js';
 import { runRow, type Session } from './session.js';
 
@@ -29,12 +30,18 @@ async function views(
   rows: readonly AttemptRow[],
 ): Promise<readonly AttemptView[]> {
   const execution = rows.some((row) => row.leaseStatus === 'live') ? await describeRun(session, run) : null;
-  return rows.map((row) => viewOf(row, execution));
+  return Promise.all(rows.map((row) => viewOf(session, row, execution)));
 }
 
 /** A staged end is no expiry, so such a row is shown as it is recorded. */
-function viewOf(row: AttemptRow, execution: ExecutionView | null): AttemptView {
-  const deadline = leaseDeadline(row, execution);
+async function viewOf(
+  session: Session,
+  row: AttemptRow,
+  execution: ExecutionView | null,
+): Promise<AttemptView> {
+  const deadline = await deadlineNow(session, row, execution).catch((error: unknown) => {
+    throw toBatonError(error, { run: row.run });
+  });
   if (row.leaseStatus !== 'live' || row.staged !== null) return attemptView({ ...row, deadline });
   return attemptView(row, { now: Date.now(), deadline });
 }

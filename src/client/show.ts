@@ -3,7 +3,9 @@ import { specOf } from '../domain/run.js';
 import { waitsFor } from '../domain/waits.js';
 import type { Counts, Failure, Gate, Pins, RunStatus, Slot, SlotState } from '../domain/types.js';
 import type { AttemptRow, Json } from '../store/port.js';
-import { isExpired, leaseDeadline } from './leases.js';
+import { deadlineNow } from './expiry.js';
+import { toBatonError } from './failure.js';
+import { isExpired } from './leases.js';
 import { readJson, readRun, type RunRead } from './reads.js';
 import type { Session } from './session.js';
 
@@ -94,7 +96,11 @@ async function activeExpired(session: Session, read: RunRead, slot: Slot): Promi
     read.state.run,
     slot.active.attempt,
   );
-  return row !== null && isExpired(row, leaseDeadline(row, read.execution), Date.now());
+  if (row === null) return false;
+  const deadline = await deadlineNow(session, row, read.execution).catch((error: unknown) => {
+    throw toBatonError(error, { run: row.run });
+  });
+  return isExpired(row, deadline, Date.now());
 }
 
 /** Without the workflow the gate is unknown, and so is what a slot in retry-wait waits for. */

@@ -10,6 +10,7 @@ import { workflowIdOf } from '../../src/domain/wire.js';
 import { STORE_OF_PLUGIN, storeOfPlugins } from '../../src/client/session.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { documents, spec } from '../support/definitions.js';
+import { fixture, startNode } from '../support/processes.js';
 import { waitFor } from '../support/wait.js';
 
 const code = async (work: Promise<unknown>): Promise<string> =>
@@ -155,6 +156,41 @@ describe('without a control worker', () => {
     expect(await slot.attempts()).toMatchObject([
       { lease: { status: 'expired', deadline }, failure: { code: 'LeaseExpired' } },
     ]);
+  });
+
+  it('knows when a killed host’s lease ended, though its beats were told to Temporal alone', async () => {
+    const baton = await startBaton({ control: false });
+    const client = baton.as();
+    await client.publish({
+      documents: documents({ a: { launch: [spec({ dispatch: 'queue', ttl: '2s' })] } }),
+    });
+    const stop = await baton.startControl();
+    const run = await client.launch({ package: 'job' });
+    const { address, storeUrl, taskQueue } = baton;
+    const host = fixture(import.meta.url, '../host/fixtures/host-process.ts');
+    const child = await startNode(host, [
+      JSON.stringify({ address, storeUrl, taskQueue, workerClass: 'coder' }),
+    ]);
+    const attempt = async () => (await run.attempts('a'))[0];
+    const started = await waitFor(async () => (await attempt())?.worker.status === 'running' && attempt(), {
+      timeoutMs: 60_000,
+    });
+    await stop();
+    // Beats have moved the deadline past that of the start, so the start cannot be what is shown at the end.
+    const first = Date.parse(started?.lease.deadline ?? '');
+    await waitFor(async () => Date.parse((await attempt())?.lease.deadline ?? '') > first + 2_000);
+    child.kill('SIGKILL');
+    await child.exited;
+    const before = Date.parse((await attempt())?.lease.deadline ?? '');
+    const ended = await waitFor(async () => {
+      const now = await attempt();
+      const row = await baton.store.attempts.get(baton.tenant, run.run, now?.attempt ?? '');
+      const view = await describeExecution(baton.temporal, { tenant: baton.tenant, run: run.run });
+      return view?.leases.has(row?.attachment?.activityId ?? '') ? null : attempt();
+    });
+    expect(ended).toMatchObject({ worker: { status: 'lost' }, lease: { status: 'expired' }, endedAt: null });
+    expect(Math.abs(Date.parse(ended?.lease.deadline ?? '') - before)).toBeLessThan(1_000);
+    expect(await run.slot('a').show()).toMatchObject({ state: 'active', expired: true });
   });
 
   it('takes a completion and says what is known of the slot', async () => {
