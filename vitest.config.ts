@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** A file for a machine-readable report beside the readable one; set by scripts that count. */
+const report = process.env['BATON_TEST_REPORT'];
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
@@ -9,5 +12,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     globalSetup: ['test/support/global-setup.ts'],
+    reporters: report ? ['default', 'json'] : ['default'],
+    ...(report ? { outputFile: { json: report } } : {}),
   },
 });

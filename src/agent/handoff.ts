@@ -104,7 +104,7 @@ async function attemptReader(
 const isSingle = (node: PlanNode): boolean => node.slots.length === 1 && node.slots[0] === node.node;
 
 /** The JSON value that a slot succeeded with, or null when it has not. Digest checked by the store. */
-export async function slotResult(store: Store, tenant: string, run: string, slot: string): Promise<Json> {
+async function slotResult(store: Store, tenant: string, run: string, slot: string): Promise<Json> {
   return resultOf(store, await store.attempts.list(tenant, run, slot));
 }
 

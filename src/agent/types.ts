@@ -43,9 +43,20 @@ export interface AttemptView {
   readonly workerClass: string;
   readonly ownerActor: string | null;
   readonly worker: { readonly id: string; readonly status: AttemptRow['workerStatus'] };
-  readonly lease: { readonly id: string; readonly status: AttemptRow['leaseStatus']; readonly deadline: string | null };
+  readonly lease: {
+    readonly id: string;
+    readonly status: AttemptRow['leaseStatus'];
+    readonly deadline: string | null;
+  };
   readonly spec: string;
-  readonly reassignedBy: { reason: string; actor: string; at: string; workerClass: string; fromSpec: string; toSpec: string } | null;
+  readonly reassignedBy: {
+    reason: string;
+    actor: string;
+    at: string;
+    workerClass: string;
+    fromSpec: string;
+    toSpec: string;
+  } | null;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   readonly failure: Failure | null;
@@ -86,7 +97,12 @@ export interface AgentContext {
   checkpoint(name: string, value: Json): Promise<ArtifactRow>;
   lastCheckpoint(name: string): Promise<{ value: Json; attempt: string } | null>;
   /** Saves an artifact; text and JSON are stored as UTF-8. */
-  save(input: { kind: ArtifactKind; name: string; content: Json | Uint8Array; mediaType?: string }): Promise<ArtifactRow>;
+  save(input: {
+    kind: ArtifactKind;
+    name: string;
+    content: Json | Uint8Array;
+    mediaType?: string;
+  }): Promise<ArtifactRow>;
   /** Bytes of an artifact of this run, digest checked. */
   read(artifact: { digest: string }): Promise<Uint8Array>;
   /** Shown as the activity's heartbeat details; sent with the next beat, so calling it often costs nothing. */
@@ -100,7 +116,7 @@ export interface AgentDefinition {
   /** How many agents of this class the host runs at once. Default 1. */
   readonly places?: number;
   /** Returns the slot's result (JSON, at most 64 KiB; save larger ones as artifacts). A throw is a failed attempt. */
-  run(ctx: AgentContext): Promise<Json | void>;
+  run(ctx: AgentContext): Promise<unknown>;
 }
 
 /** Declares an agent for a host. */

@@ -66,7 +66,7 @@ export async function listArtifacts(
   return (await listArtifactRows(session, run, slot)).map(artifactView);
 }
 
-export interface Recovery extends Handoff {
+interface Recovery extends Handoff {
   readonly run: string;
   readonly slot: string;
 }

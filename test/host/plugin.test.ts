@@ -29,7 +29,7 @@ describe('BatonPlugin', () => {
     const agent = defineAgent({
       workerClass: 'beside',
       run: (ctx) =>
-        new Promise((resolve) => {
+        new Promise<void>((resolve) => {
           started.push(ctx);
           ctx.signal.addEventListener('abort', () => resolve());
         }),
