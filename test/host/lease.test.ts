@@ -21,7 +21,7 @@ function watched(workerClass: string, places = 1) {
     workerClass,
     places,
     run: (ctx) =>
-      new Promise<void>((resolve) => {
+      new Promise<unknown>((resolve) => {
         const run = { ctx, end: () => resolve({ by: ctx.attempt }), reason: undefined as unknown };
         ctx.signal.addEventListener('abort', () => {
           run.reason = ctx.signal.reason;
