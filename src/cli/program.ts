@@ -74,6 +74,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
   ]) {
     register(program);
   }
+  program.helpCommand('help [command]', 'help for a command');
   // Last, for subcommands inherit it: only for the unknown command above.
   return program.allowExcessArguments();
 }

@@ -10,7 +10,7 @@ import { deadlineOf, type ExecutionView } from './lease-view.js';
  * store's (beats before a roll-over, and at the end), else the attachment counts as one. Null before a worker attached.
  */
 export function leaseDeadline(row: AttemptRow, execution: ExecutionView | null): number | null {
-  if (row.leaseStatus !== 'live') return row.deadline;
+  if (row.leaseStatus !== 'live' && row.deadline !== null) return row.deadline;
   const here = row.attachment?.workflowRunId === execution?.workflowRunId;
   const pending = here && row.attachment ? execution?.leases.get(row.attachment.activityId) : undefined;
   const told = pending ? deadlineOf(pending, row.ttlMs) : null;
@@ -18,6 +18,7 @@ export function leaseDeadline(row: AttemptRow, execution: ExecutionView | null):
   const attached = row.startedAt === null ? null : row.startedAt + row.ttlMs;
   // An outside holder's attachment after a roll-over is no beat: its first attachment counts, as it does at the end.
   if (row.commandId !== null) return row.deadline ?? attached;
+  if (row.leaseStatus !== 'live') return row.deadline;
   return row.deadline ?? told?.deadline ?? attached;
 }
 
