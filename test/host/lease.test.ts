@@ -25,7 +25,7 @@ function watched(workerClass: string, places = 1) {
         const run = { ctx, end: () => resolve({ by: ctx.attempt }), reason: undefined as unknown };
         ctx.signal.addEventListener('abort', () => {
           run.reason = ctx.signal.reason;
-          resolve();
+          resolve(undefined);
         });
         runs.push(run);
       }),
