@@ -30,9 +30,9 @@ async function examine(context: Context, fix: boolean): Promise<readonly Check[]
   if (store.status === 'failed') {
     const { connect } = await import('../server/connect.js');
     const server = await attempt('server', async () => {
-      const { address, close } = await connect(context.connectOptions);
-      await close();
-      return address;
+      const connected = await connect(context.connectOptions);
+      await connected.close();
+      return connected.address;
     });
     return [server, store];
   }

@@ -88,7 +88,7 @@ async function workerCheck({ client, taskQueue }: Session): Promise<Found> {
       taskQueueType: WORKFLOW_QUEUE,
     }),
   );
-  const pollers = found.pollers?.length ?? 0;
+  const pollers = found.pollers.length;
   if (pollers > 0) return ok(`${pollers} polling on ${taskQueue}`);
   return {
     status: 'failed',

@@ -49,7 +49,7 @@ export async function complete(session: Session, request: CompleteRequest): Prom
     const completed =
       row.staged?.kind === 'completion' &&
       (!isTerminalLease(row.leaseStatus) || row.workerStatus === 'succeeded');
-    if (completed && row.staged?.result !== digest) {
+    if (completed && row.staged.result !== digest) {
       throw BatonError.of('CompletionConflict', 'the attempt was completed with another result', {
         run,
         slot,
@@ -115,7 +115,7 @@ export interface ReleaseRequest extends Holder {
 
 /** Gives the slot back unfinished; uses up no budget and opens the gate. @throws BatonError `ReasonRequired`, `StaleLease`, … */
 export async function release(session: Session, request: ReleaseRequest): Promise<HolderAnswer> {
-  const reason = checkText('reason', request.reason ?? '');
+  const reason = checkText('reason', request.reason);
   if (isBlank(reason)) throw BatonError.of('ReasonRequired', 'a release needs a reason', { field: 'reason' });
   return giveBack(session, request, 'release', { code: 'Released', message: reason });
 }

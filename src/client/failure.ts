@@ -34,7 +34,7 @@ export const GRPC = {
   unauthenticated: 16,
 } as const;
 
-function* causes(error: unknown): Generator<unknown> {
+function* causes(error: unknown): Generator {
   for (let at = error, depth = 0; at !== undefined && at !== null && depth < 20; depth += 1) {
     yield at;
     at = (at as { cause?: unknown }).cause;

@@ -66,11 +66,6 @@ export async function listArtifacts(
   return (await listArtifactRows(session, run, slot)).map(artifactView);
 }
 
-interface Recovery extends Handoff {
-  readonly run: string;
-  readonly slot: string;
-}
-
 export interface RecoveryRead {
   readonly handoff: Handoff;
   /** Null when no control worker answers. */

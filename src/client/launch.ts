@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import { BatonError } from '../domain/errors.js';
 import { checkId, checkInline } from '../domain/text.js';
 import type { Pins } from '../domain/types.js';
@@ -60,7 +61,7 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
     ...(request.binding === undefined ? {} : { binding: request.binding }),
   });
   const earlier = await store.runs.get(tenant, run);
-  const digest = digestOf({ pins, input } as unknown as Json);
+  const digest = digestOf({ pins, input });
   if (earlier && earlier.digest !== digest) {
     throw BatonError.of('RunConflict', 'the run id is taken by a run with other pins or input', {
       tenant,
@@ -87,12 +88,10 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
 async function start(session: Session, input: RunInput): Promise<void> {
   const { client, tenant } = session;
   const { run, pins } = input;
-  const has = (name: string): boolean => input.searchAttributes.includes(name);
-  const attributes = {
-    ...(has('BatonTenant') ? { BatonTenant: [tenant] } : {}),
-    ...(has('BatonPackage') ? { BatonPackage: [pins.package.ref] } : {}),
-    ...(has('BatonStatus') ? { BatonStatus: ['running'] } : {}),
-  };
+  const values = { BatonTenant: tenant, BatonPackage: pins.package.ref, BatonStatus: 'running' };
+  const attributes = Object.entries(values)
+    .filter(([name]) => input.searchAttributes.includes(name))
+    .map(([name, value]) => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }));
   try {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>
       client.workflow.start(RUN_WORKFLOW, {
@@ -104,8 +103,7 @@ async function start(session: Session, input: RunInput): Promise<void> {
         memo: { tenant, run, pins },
         staticSummary: `${pins.package.ref} for ${tenant}`,
         staticDetails: details(input),
-        // Typed pairs would need the attributes' types known to this client; the plain form is accepted by every server.
-        ...(Object.keys(attributes).length > 0 ? { searchAttributes: attributes } : {}),
+        ...(attributes.length > 0 ? { typedSearchAttributes: attributes } : {}),
       }),
     );
   } catch (error) {

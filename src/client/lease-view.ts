@@ -71,9 +71,9 @@ export async function describeExecution(
   const info = found.workflowExecutionInfo;
   const status = STATUS[info?.status ?? 0] ?? 'UNKNOWN';
   const leases = new Map<string, PendingLease>();
-  for (const pending of found.pendingActivities ?? []) {
+  for (const pending of found.pendingActivities) {
     const activityId = pending.activityId ?? '';
-    const state = Number(pending.state ?? 0);
+    const state = Number(pending.state);
     leases.set(activityId, {
       activityId,
       startedAt: STARTED.has(state) ? (optionalTsToMs(pending.lastStartedTime) ?? null) : null,

@@ -16,7 +16,7 @@ import { waitFor } from '../support/wait.js';
 const code = async (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'done',
-    (error: { code: string }) => error.code,
+    (error: unknown) => (error as { code: string }).code,
   );
 
 async function launched(baton: Baton, options: { ttl?: string; run?: string; rollOverEvents?: number } = {}) {
