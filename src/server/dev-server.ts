@@ -20,7 +20,7 @@ export const SEARCH_ATTRIBUTES = {
 } as const;
 
 /** Timers of a dev server are meant for production pace; these let a retry or an expiry be seen when it happens. */
-const DYNAMIC_CONFIG = {
+export const DYNAMIC_CONFIG = {
   'history.transferProcessorMaxPollRPS': 1000,
   'history.timerProcessorMaxPollRPS': 1000,
   'history.visibilityProcessorMaxPollRPS': 1000,

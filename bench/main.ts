@@ -1,0 +1,21 @@
+/** `npm run bench -- NAME`: every benchmark is one command that prints a table and can write JSON. */
+import { Command, CommanderError } from 'commander';
+import { registerOverhead } from './overhead/command.js';
+
+const program = new Command('bench')
+  .description('Benchmarks of temporal-baton, each against the same work done with bare Temporal.')
+  .usage('NAME [options]')
+  .action(() => program.outputHelp());
+registerOverhead(program);
+
+for (const command of [program, ...program.commands]) command.exitOverride().allowExcessArguments(false);
+
+try {
+  await program.parseAsync(process.argv);
+} catch (error) {
+  // Help and version are answers; whatever else commander throws is wrong usage, and told by it already.
+  if (!(error instanceof CommanderError)) console.error(error);
+  process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : 2) : 1;
+}
+// Everything that was started has been ended by now; a library's leftover timer must not keep the process.
+setTimeout(() => process.exit(), 1_000).unref();
