@@ -53,6 +53,8 @@ export default tseslint.config(
       '@typescript-eslint/no-unnecessary-type-parameters': 'off',
       '@typescript-eslint/prefer-promise-reject-errors': 'off',
       '@typescript-eslint/no-invalid-void-type': 'off',
+      // Errors of other copies of a package are told by their codes, not by their classes.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'max-lines': ['error', { max: 350, skipBlankLines: true, skipComments: true }],
     },
@@ -100,6 +102,7 @@ export default tseslint.config(
         'no-non-null-assertion',
         'no-dynamic-delete',
         'no-deprecated',
+        'no-unnecessary-condition',
       ].map((rule) => [`@typescript-eslint/${rule}`, 'off']),
     ),
   },

@@ -104,10 +104,6 @@ async function attemptReader(
 const isSingle = (node: PlanNode): boolean => node.slots.length === 1 && node.slots[0] === node.node;
 
 /** The JSON value that a slot succeeded with, or null when it has not. Digest checked by the store. */
-async function slotResult(store: Store, tenant: string, run: string, slot: string): Promise<Json> {
-  return resultOf(store, await store.attempts.list(tenant, run, slot));
-}
-
 async function resultOf(store: Store, attempts: readonly AttemptRow[]): Promise<Json> {
   const row = attempts.findLast((attempt) => attempt.workerStatus === 'succeeded');
   const digest = row?.staged?.result ?? null;

@@ -85,7 +85,8 @@ async function workerCheck({ client, taskQueue }: Session): Promise<Found> {
     client.workflowService.describeTaskQueue({
       namespace,
       taskQueue: { name: taskQueue },
-      taskQueueType: WORKFLOW_QUEUE,
+      // The enum lives in Temporal's protocol package, which is no dependency of ours.
+      taskQueueType: WORKFLOW_QUEUE as never,
     }),
   );
   const pollers = found.pollers.length;

@@ -99,7 +99,7 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
         .selectAll()
         .where('tenant', '=', tenant)
         .where('run', '=', run)
-        .$if(slot !== undefined, (query) => query.where('slot', '=', slot!))
+        .$if(slot !== undefined, (query) => query.where('slot', '=', slot ?? ''))
         .orderBy('seq')
         .execute();
       return rows.map(rowOf);

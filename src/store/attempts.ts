@@ -28,7 +28,7 @@ export function attemptStore(db: Db, bytes: Blobs): AttemptStore {
         .where('l.tenant', '=', tenant)
         .where('l.run', '=', run)
         .where('l.status', '<>', 'void')
-        .$if(slot !== undefined, (query) => query.where('l.slot', '=', slot!))
+        .$if(slot !== undefined, (query) => query.where('l.slot', '=', slot ?? ''))
         .orderBy('l.epoch')
         .orderBy('l.slot')
         .execute();

@@ -22,8 +22,7 @@ export function canonicalJson(value: unknown): string {
   try {
     text = canonicalize(value);
   } catch (error) {
-    const why =
-      error instanceof RangeError ? 'nested too deeply or without end' : String((error as Error).message);
+    const why = error instanceof RangeError ? 'nested too deeply or without end' : (error as Error).message;
     throw BatonError.of('InvalidCommand', `the value is not JSON: ${why}`);
   }
   if (text === undefined) throw BatonError.of('InvalidCommand', `the value is not JSON: ${typeof value}`);

@@ -26,9 +26,9 @@ export function attach(db: Db, { fence, attachment, at }: AttachInput): Promise<
     if (numUpdatedRows === 0n) throw staleLease(fence, (await fencedRow(trx, fence))?.status);
     await trx
       .updateTable('attempts')
-      .set(({ fn, ref, val }) => ({
+      .set((eb) => ({
         worker_status: 'running',
-        started_at: fn.coalesce(ref('started_at'), val(at)),
+        started_at: eb.fn.coalesce(eb.ref('started_at'), eb.val(at)),
       }))
       .where('tenant', '=', fence.tenant)
       .where('run', '=', fence.run)

@@ -4,7 +4,14 @@
  * Any call may throw `StoreUnavailable`. Rows are plain JSON; times are epoch milliseconds given by the caller.
  */
 import type {
-  AttemptRef, EndKind, Failure, LeaseStatus, Pins, ReassignRecord, RunStatus, WorkerStatus,
+  AttemptRef,
+  EndKind,
+  Failure,
+  LeaseStatus,
+  Pins,
+  ReassignRecord,
+  RunStatus,
+  WorkerStatus,
 } from '../domain/types.js';
 
 export type RevisionKind = 'package' | 'workflow' | 'binding';
@@ -30,11 +37,24 @@ export interface RevisionStore {
    * beyond the next one is `RevisionConflict` too.
    */
   publish(input: {
-    tenant: string; kind: RevisionKind; name: string; revision: number | null; content: Json;
-    accept: boolean; actor: string; at: number;
+    tenant: string;
+    kind: RevisionKind;
+    name: string;
+    revision: number | null;
+    content: Json;
+    accept: boolean;
+    actor: string;
+    at: number;
   }): Promise<RevisionRow>;
   /** Records who accepted it and when; the first acceptance stands. `UnknownRevision` when there is none. */
-  accept(input: { tenant: string; kind: RevisionKind; name: string; revision: number; actor: string; at: number }): Promise<RevisionRow>;
+  accept(input: {
+    tenant: string;
+    kind: RevisionKind;
+    name: string;
+    revision: number;
+    actor: string;
+    at: number;
+  }): Promise<RevisionRow>;
   /** `revision` null: the newest accepted one, else the newest draft. Null when the name is unknown. */
   get(tenant: string, kind: RevisionKind, name: string, revision: number | null): Promise<RevisionRow | null>;
   /** Content of a pinned revision, its digest checked: `PinsDamaged` when it is gone or differs. Never another revision. */
@@ -180,7 +200,12 @@ export interface AttemptStore {
    */
   attach(input: { fence: Fence; attachment: Attachment; at: number }): Promise<AttemptRow>;
   /** Fenced. Same content again: the staged id that exists. Other content: `CompletionConflict`. */
-  stage(input: { fence: Fence; kind: Staged['kind']; result: string | null; failure: Failure | null }): Promise<Staged>;
+  stage(input: {
+    fence: Fence;
+    kind: Staged['kind'];
+    result: string | null;
+    failure: Failure | null;
+  }): Promise<Staged>;
   /** Fenced by live lease: what an outside holder's beat moved the deadline to. */
   beat(input: { fence: Fence; deadline: number }): Promise<void>;
   /**
@@ -225,7 +250,14 @@ export interface ArtifactStore {
    * same kind and name again in one attempt replaces nothing: it adds a row, and the newest is what readers take.
    */
   save(input: {
-    fence: Fence; kind: ArtifactKind; name: string; digest: string; size: number; mediaType: string; step: string | null; at: number;
+    fence: Fence;
+    kind: ArtifactKind;
+    name: string;
+    digest: string;
+    size: number;
+    mediaType: string;
+    step: string | null;
+    at: number;
   }): Promise<ArtifactRow>;
   /** In order of saving; of all attempts, lost ones too. */
   list(tenant: string, run: string, slot?: string): Promise<readonly ArtifactRow[]>;
@@ -235,7 +267,15 @@ export interface ArtifactStore {
 export interface CommandLog {
   recall(tenant: string, run: string, commandId: string): Promise<{ digest: string; answer: Json } | null>;
   /** The first answer stands and is returned; a second with another digest is `CommandConflict`. */
-  remember(input: { tenant: string; run: string; commandId: string; name: string; digest: string; answer: Json; at: number }): Promise<Json>;
+  remember(input: {
+    tenant: string;
+    run: string;
+    commandId: string;
+    name: string;
+    digest: string;
+    answer: Json;
+    at: number;
+  }): Promise<Json>;
 }
 
 export interface Store {

@@ -43,7 +43,6 @@ export type JoinedRow = Selectable<Tables['leases']> &
   Omit<Selectable<Tables['attempts']>, keyof Tables['leases']>;
 
 export function attemptRow(row: JoinedRow): AttemptRow {
-  const attached = row.workflow_run_id !== null && row.activity_id !== null && row.task_token !== null;
   return {
     tenant: row.tenant,
     run: row.run,
@@ -70,13 +69,7 @@ export function attemptRow(row: JoinedRow): AttemptRow {
     endedAt: row.ended_at,
     failure: parsed<Failure>(row.failure),
     deadline: row.deadline,
-    attachment: attached
-      ? {
-          workflowRunId: row.workflow_run_id!,
-          activityId: row.activity_id!,
-          taskToken: new Uint8Array(row.task_token!),
-        }
-      : null,
+    attachment: attachmentOf(row),
     staged: stagedOf(row),
   };
 }
@@ -126,4 +119,11 @@ export function staleLease(fence: Pick<Fence, 'slot' | 'attempt' | 'epoch'>, sta
         ? 'the lease is not this one'
         : `the lease is ${status}`;
   return BatonError.of('StaleLease', why, { slot, attempt, epoch });
+}
+
+/** Null until the worker has attached, and as long as nobody knows where. */
+function attachmentOf(row: JoinedRow): AttemptRow['attachment'] {
+  const { workflow_run_id: workflowRunId, activity_id: activityId, task_token: taskToken } = row;
+  if (workflowRunId === null || activityId === null || taskToken === null) return null;
+  return { workflowRunId, activityId, taskToken: new Uint8Array(taskToken) };
 }

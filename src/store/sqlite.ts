@@ -40,7 +40,7 @@ class Connection implements DatabaseConnection {
     }
   }
 
-  // eslint-disable-next-line require-yield -- the port has no streams; Kysely's interface asks for the method
+  // The port has no streams; Kysely's interface asks for the method.
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('the store does not stream');
   }
