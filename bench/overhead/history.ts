@@ -1,9 +1,9 @@
 /** Reads histories: how many events an attempt cost, and where the time of a run went. */
-import { temporal } from '@temporalio/proto';
+import proto from '@temporalio/proto';
 
-export type HistoryEvent = temporal.api.history.v1.IHistoryEvent;
+export type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
 
-const { EventType } = temporal.api.enums.v1;
+const { EventType } = proto.temporal.api.enums.v1;
 
 /** Events of the run itself, not of an attempt: its start and end, the deadline timer, what the UI is told. */
 const OF_THE_RUN: ReadonlySet<unknown> = new Set([
