@@ -63,7 +63,7 @@ export async function publish(store: Store, input: PublishInput): Promise<readon
 }
 
 /** One entry of `publish --json` for a revision row. */
-export const publishedView = ({ kind, name, revision, digest }: RevisionRow): Published => ({
+const publishedView = ({ kind, name, revision, digest }: RevisionRow): Published => ({
   kind,
   name,
   revision,

@@ -1,6 +1,4 @@
 /** Definitions that tests publish, as data: two nodes, two specifications, one attachment. */
-import type { Json } from '../../src/store/port.js';
-
 export const aPackage = {
   kind: 'package',
   name: 'report',
@@ -52,5 +50,3 @@ export function withField(value: unknown, path: readonly (string | number)[], re
   else parent[last] = replacement;
   return copy;
 }
-
-export const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json;
