@@ -85,8 +85,8 @@ async function workerCheck({ client, taskQueue }: Session): Promise<Found> {
     client.workflowService.describeTaskQueue({
       namespace,
       taskQueue: { name: taskQueue },
-      // The enum lives in Temporal's protocol package, which is no dependency of ours.
-      taskQueueType: WORKFLOW_QUEUE as never,
+      // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the enum is in a package that is no dependency of ours
+      taskQueueType: WORKFLOW_QUEUE,
     }),
   );
   const pollers = found.pollers.length;
