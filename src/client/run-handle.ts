@@ -6,7 +6,7 @@ import type { ArtifactRow, Json } from '../store/port.js';
 import { sendCommand } from './commands.js';
 import { toBatonError } from './failure.js';
 import { listArtifactRows, listArtifacts, listAttempts, readRecovery, type RecoveryRead } from './history.js';
-import { readJson, readRun } from './reads.js';
+import { readJson } from './reads.js';
 import { uiAddress, type Session } from './session.js';
 import { showRun, type RunShown } from './show.js';
 import { slotAnswer, SlotHandle, type ReasonRequest, type SlotAnswer } from './slot-handle.js';
@@ -81,14 +81,16 @@ export class RunHandle {
    */
   async result(): Promise<Readonly<Record<string, Json>>> {
     const { client, tenant } = this.session;
+    const handle = client.workflow.getHandle(this.workflowId);
+    // The digests are in the workflow's own result: asking the closed run for its state would replay all of its history.
+    let ended: { readonly results: Readonly<Record<string, string | null>> };
     try {
-      await client.workflow.getHandle(this.workflowId).result();
+      ended = (await handle.result()) as typeof ended;
     } catch (error) {
       throw toBatonError(error, { tenant, run: this.run });
     }
-    const { state } = await readRun(this.session, this.run);
-    const results = Object.values(state.slots).map(
-      async ({ slot, result }) => [slot, await readJson(this.session, result)] as const,
+    const results = Object.entries(ended.results).map(
+      async ([slot, digest]) => [slot, await readJson(this.session, digest)] as const,
     );
     return Object.fromEntries(await Promise.all(results));
   }
