@@ -22,9 +22,16 @@ const sources = Math.max(
   await newest(path.join(root, 'dist/workflows')),
   await newest(path.join(root, 'dist/src/domain')),
 );
-const built = await stat(output).then((s) => s.mtimeMs, () => 0);
+const built = await stat(output).then(
+  (s) => s.mtimeMs,
+  () => 0,
+);
 if (built <= sources) {
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
-  const { code } = await bundleWorkflowCode({ workflowsPath: entry, logger: new DefaultLogger('WARN') });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: entry,
+    payloadConverterPath: path.join(root, 'dist/workflows/payload-converter.js'),
+    logger: new DefaultLogger('WARN'),
+  });
   await writeFile(output, code);
 }

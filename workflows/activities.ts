@@ -1,5 +1,11 @@
 /** Options of the run's activities, and where each of them runs. */
-import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  proxyActivities,
+  sleep,
+  type ActivityOptions,
+} from '@temporalio/workflow';
 import type { Activities } from '../src/domain/wire.js';
 
 /** Longest a claim's transaction may take. */
@@ -56,3 +62,28 @@ export function recorded(summary: string, options: ActivityOptions = {}) {
     ...options,
   });
 }
+
+/**
+ * Carries out bookkeeping that must not be skipped. Temporal repeats it while it fails by itself; here it is scheduled again
+ * when somebody has failed it for good, or completed it with something that is no answer, by Temporal's own tools.
+ *
+ * @param call schedules the activity
+ * @param read the answer, or null when it is none
+ */
+export async function persistently<T>(
+  call: () => Promise<unknown>,
+  read: (answer: unknown) => T | null,
+): Promise<T> {
+  for (let pauseMs = 200; ; pauseMs = Math.min(2 * pauseMs, 10_000)) {
+    try {
+      const answer = read(await call());
+      if (answer !== null) return answer;
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+    }
+    await sleep(pauseMs, { summary: 'somebody ended an activity of the run' });
+  }
+}
+
+/** For {@link persistently}: what has no answer but that it was done. */
+export const done = (answer: unknown): true | null => (answer === undefined || answer === null ? true : null);

@@ -37,6 +37,7 @@ export function endOfFailure(error: unknown, ttlMs: number, reattached: boolean)
   if (cause instanceof CancelledFailure) return revoked('the activity was cancelled by an operator');
   if (!(cause instanceof ApplicationFailure)) return outside;
   if (cause.type === 'Revoked') return revoked(cause.message);
+  if (cause.type === 'ResetWorkflow') return revoked('an operator reset the workflow to before its end');
   if (cause.type === 'NeverAttached' && !reattached) return neverAttached(cause.message);
   if (cause.type === 'NeverAttached' || cause.type === 'Lost') return lost(cause.message);
   const end = cause.type ? HOLDER_ENDS[cause.type] : undefined;
@@ -75,6 +76,13 @@ const neverAttached = (message: string): ObservedEnd => ({
   staged: null,
   failure: { code: 'NeverAttached', message },
 });
+
+/** A claim's activity that was completed with something that is no attempt. */
+export const claimedOutside = (): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(
+    'the claim was completed by somebody who is no claimant',
+    'CompletedOutside',
+  );
 
 function stagedId(value: unknown): string | null {
   const staged = typeof value === 'object' && value !== null ? (value as { staged?: unknown }).staged : null;

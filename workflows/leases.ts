@@ -2,7 +2,8 @@
 import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { AttemptRef, Slot } from '../src/domain/types.js';
 import type { Wants } from '../src/domain/wants.js';
-import { lease, recorded } from './activities.js';
+import { readDeadlines } from '../src/domain/answers.js';
+import { lease, persistently, recorded } from './activities.js';
 import { endOfCompletion, endOfFailure, type ObservedEnd } from './failures.js';
 import type { Machine } from './machine.js';
 
@@ -123,14 +124,14 @@ export class Leases {
     if (leases.length === 0) return {};
     const { tenant, run } = this.machine.state;
     const scope = new CancellationScope({ cancellable: false, parent: this.machine.detached });
-    return scope.run(() =>
+    const read = () =>
       recorded('read the last beats of outside holders').leaseDeadlines({
         tenant,
         run,
         workflowRunId,
         leases,
-      }),
-    );
+      });
+    return scope.run(() => persistently(read, readDeadlines));
   }
 
   private slotOf(attempt: string): Slot | undefined {

@@ -3,8 +3,9 @@ import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/wor
 import type { AttemptRef, LaunchSpec, Slot } from '../src/domain/types.js';
 import { classQueue, type ClaimSlotInput, type VoidClaimInput } from '../src/domain/wire.js';
 import type { Wants } from '../src/domain/wants.js';
-import { directClaim, offered, recorded } from './activities.js';
-import { claimFailureOf } from './failures.js';
+import { readClaimed } from '../src/domain/answers.js';
+import { directClaim, done, offered, persistently, recorded } from './activities.js';
+import { claimedOutside, claimFailureOf } from './failures.js';
 import type { Machine } from './machine.js';
 
 interface Offer {
@@ -88,7 +89,8 @@ export class Offers {
         activityId,
         summary: `claim ${slot.slot} by ${direct.worker} (${workerClass})`,
       });
-      return await scope.run(() => claim.claimSlot(this.claimInput(slot, spec, workerClass, direct)));
+      const input = this.claimInput(slot, spec, workerClass, direct);
+      return claimOf(await scope.run(() => claim.claimSlot(input)), input);
     } catch (error) {
       this.voidClaim(this.tombstone(slot.slot, activityId));
       throw error;
@@ -114,8 +116,10 @@ export class Offers {
       tenant: machine.state.tenant,
       summary: `offer ${name} to ${want.workerClass}`,
     });
+    const input = this.claimInput(slot, want.spec, want.workerClass, null);
     offer.done = scope
-      .run(() => activity.claimSlot(this.claimInput(slot, want.spec, want.workerClass, null)))
+      .run(() => activity.claimSlot(input))
+      .then((answer) => claimOf(answer, input))
       .then(
         (attempt) => {
           this.out.delete(name);
@@ -172,10 +176,16 @@ export class Offers {
     this.voids.set(input.claimId, input);
     const scope = new CancellationScope({ cancellable: false, parent: this.machine.detached });
     void scope
-      .run(() => recorded(`void the withdrawn offer of ${input.slot}`).voidClaim(input))
-      .then(
-        () => this.voids.delete(input.claimId),
-        () => this.voids.delete(input.claimId),
-      );
+      .run(() =>
+        persistently(() => recorded(`void the withdrawn offer of ${input.slot}`).voidClaim(input), done),
+      )
+      .then(() => this.voids.delete(input.claimId));
   }
+}
+
+/** The claimed attempt; throws when somebody else than a claimant has completed the activity. */
+function claimOf(answer: unknown, input: ClaimSlotInput): AttemptRef {
+  const attempt = readClaimed(answer, input, workflowInfo().taskQueue);
+  if (!attempt) throw claimedOutside();
+  return attempt;
 }

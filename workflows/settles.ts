@@ -2,7 +2,8 @@
 import { CancellationScope } from '@temporalio/workflow';
 import { closesWith, type Wants } from '../src/domain/wants.js';
 import type { Ending, RunStatus } from '../src/domain/types.js';
-import { recorded } from './activities.js';
+import { readSettled } from '../src/domain/answers.js';
+import { done, persistently, recorded } from './activities.js';
 import type { Machine } from './machine.js';
 
 export class Settles {
@@ -25,8 +26,9 @@ export class Settles {
     if (this.closed === status) return;
     const { tenant, run } = this.machine.state;
     const scope = new CancellationScope({ cancellable: false, parent: this.machine.detached });
+    const at = Date.now();
     await scope.run(() =>
-      recorded(`record the run as ${status}`).closeRun({ tenant, run, status, at: Date.now() }),
+      persistently(() => recorded(`record the run as ${status}`).closeRun({ tenant, run, status, at }), done),
     );
   }
 
@@ -40,21 +42,21 @@ export class Settles {
     const closes = closesWith(machine.state, slot, Date.now());
     const activityId = this.activityIdOf(attempt.attempt);
     const scope = new CancellationScope({ cancellable: false, parent: machine.detached });
+    const record = () =>
+      recorded(`record ${end} of ${name} attempt ${attempt.number}`).settle({
+        tenant,
+        run,
+        slot: name,
+        attempt,
+        activityId,
+        end,
+        staged,
+        failure,
+        endedAt,
+        closes,
+      });
     void scope
-      .run(() =>
-        recorded(`record ${end} of ${name} attempt ${attempt.number}`).settle({
-          tenant,
-          run,
-          slot: name,
-          attempt,
-          activityId,
-          end,
-          staged,
-          failure,
-          endedAt,
-          closes,
-        }),
-      )
+      .run(() => persistently(record, readSettled))
       .then((settled) => {
         this.running.delete(attempt.attempt);
         if (closes !== null && settled.end === end) this.closed = closes;

@@ -34,6 +34,14 @@ const FAILURES: Partial<Readonly<Record<EndKind, Failure>>> = {
   cancelled: { code: 'Cancelled', message: 'The slot or the run was cancelled.' },
 };
 
+const NOTHING: Settled = {
+  end: 'never-attached',
+  workerStatus: 'cancelled',
+  leaseStatus: 'void',
+  failure: null,
+  result: null,
+};
+
 interface Decision {
   readonly end: EndKind;
   readonly failure: Failure | null;
@@ -47,6 +55,7 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
   // moves forward only (provisional, live, staged, over), so this ends after four rounds at most.
   for (;;) {
     const row = await read(db, input);
+    if (!row) return NOTHING;
     if (row.end_kind !== null) return recorded(row, row.end_kind);
     const decision = await decide(bytes, row, input);
     const [workerStatus, leaseStatus] = STATUSES[decision.end];
@@ -78,7 +87,7 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
   }
 }
 
-async function read(db: Db, { fence }: SettleInput): Promise<JoinedRow> {
+async function read(db: Db, { fence, end }: SettleInput): Promise<JoinedRow | null> {
   const row = await attemptQuery(db)
     .where('l.tenant', '=', fence.tenant)
     .where('l.run', '=', fence.run)
@@ -86,6 +95,8 @@ async function read(db: Db, { fence }: SettleInput): Promise<JoinedRow> {
     .executeTakeFirst();
   if (row?.slot === fence.slot && row.epoch === fence.epoch) return row;
   if (row) throw staleLease(fence, row.status);
+  // A claim that never attached and left no row is somebody's invention: there is nothing to record, and nobody to wait for.
+  if (end === 'never-attached') return null;
   // The run saw this attempt claimed, so the store has lost it: another file, or an older copy. Repeating helps once the
   // right one is back; an invented end would not.
   const { attempt, slot } = fence;
