@@ -89,7 +89,10 @@ export async function pendingNow(
     if (row.attachment?.workflowRunId === execution.workflowRunId) {
       const pending = execution.leases.get(row.attachment.activityId);
       if (!pending) throw stale('Temporal has ended the lease', { run, slot, attempt });
-      if (pending.stopping) throw stale('the lease is asked to stop', { run, slot, attempt });
+      if (pending.stopping) {
+        await giveUp(session, row.attachment.taskToken);
+        throw stale('the lease is asked to stop', { run, slot, attempt });
+      }
       return { row, execution };
     }
     if (performance.now() >= until)
