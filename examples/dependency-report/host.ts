@@ -8,8 +8,8 @@
 import { parseArgs } from 'node:util';
 import { NativeConnection } from '@temporalio/worker';
 import { DEFAULT_TASK_QUEUE } from '../../src/domain/wire.js';
-import { openStore } from '../../src/store/open.js';
-import { startHost } from '../../src/worker.js';
+import { loadConnection } from '../../src/server/connect.js';
+import { openStore, startHost } from '../../src/worker.js';
 import { reportAgent } from './agents.js';
 
 const { values } = parseArgs({
@@ -17,8 +17,9 @@ const { values } = parseArgs({
     class: { type: 'string' },
     name: { type: 'string' },
     owner: { type: 'string' },
-    address: { type: 'string', default: process.env['TEMPORAL_ADDRESS'] ?? 'localhost:7233' },
-    namespace: { type: 'string', default: process.env['TEMPORAL_NAMESPACE'] ?? 'default' },
+    address: { type: 'string' },
+    namespace: { type: 'string' },
+    profile: { type: 'string' },
     store: { type: 'string', default: process.env['BATON_STORE'] ?? 'sqlite:./baton.db' },
     'task-queue': { type: 'string', default: DEFAULT_TASK_QUEUE },
   },
@@ -29,18 +30,20 @@ if (workerClass === undefined) {
   process.exit(2);
 }
 
-const connection = await NativeConnection.connect({ address: values.address });
+const { address, namespace, profile } = values;
+const temporal = loadConnection({ address, namespace, profile });
+const connection = await NativeConnection.connect(temporal.options);
 const store = await openStore(values.store);
 const host = await startHost({
   connection,
-  namespace: values.namespace,
+  namespace: temporal.namespace,
   store,
   taskQueue: values['task-queue'],
   ...(values.owner === undefined ? {} : { owner: values.owner }),
   agents: [reportAgent(workerClass, values.name)],
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.shutdown());
-console.log(JSON.stringify({ ready: true, workerClass, pid: process.pid, address: values.address }));
+console.log(JSON.stringify({ ready: true, workerClass, pid: process.pid, address: temporal.address }));
 await host.run();
 await store.close();
 await connection.close();

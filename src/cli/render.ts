@@ -31,7 +31,6 @@ const PLAIN = {
 
 /** Control characters of texts that people and agents gave must not reach a terminal as they are. */
 export const clean = (text: string): string =>
-  // eslint-disable-next-line no-control-regex -- these are the characters that are looked for
   text.replace(
     /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g,
     (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,

@@ -19,7 +19,7 @@ export function registerWatch(program: Command): void {
       action(async (context, run: string, options: { every: string }) => {
         const every = durationInput('every', options.every);
         const handle = (await context.client()).run(run);
-        const live = !context.json && process.stdout.isTTY === true;
+        const live = !context.json && process.stdout.isTTY;
         const screen = live ? await liveScreen() : context.json ? jsonLines() : plainLines();
         const stop = stopSignal();
         const stopped = new AbortController();

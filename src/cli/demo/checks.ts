@@ -79,9 +79,12 @@ function reassignRecorded(facts: Facts): Check {
   return check('the right reassign is recorded with reason, actor and specifications', passed, detail);
 }
 
+/** A claim id is the execution's run id and the offer's activity id. */
+const activityOf = (claimId: string) => claimId.slice(claimId.indexOf(':') + 1);
+
 function reassignReopenedOnly(facts: Facts): Check {
   const { answer, commandId } = facts.reassign;
-  const claim = successorOf(facts)?.claimId.split(':').pop() ?? '';
+  const claim = activityOf(successorOf(facts)?.claimId ?? '');
   const effects = effectsOf(facts.end.history, commandId, claim);
   const offered = effects.scheduled.length === 1 && effects.scheduled[0]?.type === 'claimSlot';
   const passed =

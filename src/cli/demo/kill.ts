@@ -29,9 +29,9 @@ export interface KillOptions {
  */
 export async function killInTheMiddle(options: KillOptions): Promise<{ killed: Killed; packages: number }> {
   const { store, tenant, run, host, signal } = options;
-  let ended = false;
-  void host.exited.then(() => (ended = true));
-  const attempt = await firstAttempt(options, () => ended);
+  const hostEnd = { yes: false };
+  void host.exited.then(() => (hostEnd.yes = true));
+  const attempt = await firstAttempt(options, () => hostEnd.yes);
   host.kill('SIGSTOP');
   const packages = await packagesIn(store, tenant, run);
   if (packages < 2) {
@@ -49,7 +49,7 @@ export async function killInTheMiddle(options: KillOptions): Promise<{ killed: K
   };
   for (let count = 0; count < target; count = await saved()) {
     signal.throwIfAborted();
-    if (ended)
+    if (hostEnd.yes)
       throw new BatonError('Internal', `the first host ended by itself. Its last lines:\n${host.tail()}`);
     options.onProgress(count, packages, attempt.worker);
     host.kill('SIGCONT');

@@ -5,7 +5,6 @@ import { queryState } from '../../client/reads.js';
 import type { RunHandle } from '../../client/run-handle.js';
 import { BatonError } from '../../domain/errors.js';
 import { digestOf } from '../../store/canonical.js';
-import type { Json } from '../../store/port.js';
 import { NOTES, type Facts, type Snapshot } from './facts.js';
 import { historyLength, readHistory } from './history.js';
 import type { Stage } from './stage.js';
@@ -19,7 +18,7 @@ export async function snapshot({ baton, store, temporal }: Stage, run: RunHandle
   const artifacts = await store.artifacts.list(run.tenant, run.run);
   // The attachment has a binary token; everything that can change with it is in the other fields.
   const rows = attempts.map((row) => ({ ...row, attachment: row.attachment?.activityId ?? null }));
-  const digest = digestOf({ state: view.state, attempts: rows, artifacts } as unknown as Json);
+  const digest = digestOf({ state: view.state, attempts: rows, artifacts });
   return {
     state: view.state,
     digest,

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { BatonClient } from '../../client/client.js';
 import { BatonError } from '../../domain/errors.js';
+import type { Context } from '../context.js';
 import { connect, type TemporalConnection } from '../../server/connect.js';
 import { ensureServer, type TemporalServer } from '../../server/find.js';
 import { startChild, type Child } from '../../server/processes.js';
@@ -17,11 +18,8 @@ export const FIRST_CLASS = 'researcher';
 export const SECOND_CLASS = 'senior-researcher';
 
 export interface StageOptions {
+  readonly context: Pick<Context, 'tenant' | 'actor' | 'connectOptions'>;
   readonly workdir: string;
-  readonly tenant: string;
-  readonly actor?: string | undefined;
-  readonly address?: string | undefined;
-  readonly namespace?: string | undefined;
   /** Default: a SQLite file in the working folder. */
   readonly store?: string | undefined;
   readonly signal: AbortSignal;
@@ -47,7 +45,10 @@ export interface Stage {
 export function packageRoot(): string {
   for (let folder = path.dirname(fileURLToPath(import.meta.url)); ; folder = path.dirname(folder)) {
     const manifest = path.join(folder, 'package.json');
-    if (existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).name === 'temporal-baton')
+    if (
+      existsSync(manifest) &&
+      (JSON.parse(readFileSync(manifest, 'utf8')) as { name?: string }).name === 'temporal-baton'
+    )
       return folder;
     if (path.dirname(folder) === folder)
       throw new BatonError('Internal', 'the package of baton was not found');
@@ -56,7 +57,7 @@ export function packageRoot(): string {
 
 /** @throws BatonError when a server cannot be had or a process does not start; what was started until then is ended */
 export async function setStage(options: StageOptions): Promise<Stage> {
-  const { workdir, reporter } = options;
+  const { workdir, reporter, context } = options;
   const cleanups: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup().catch(() => undefined);
@@ -65,8 +66,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const signal = AbortSignal.any([options.signal, failed.signal]);
   try {
     const server = await ensureServer({
-      address: options.address,
-      namespace: options.namespace,
+      ...context.connectOptions,
       dataFile: path.join(workdir, 'temporal.db'),
       onProgress: (message) => reporter.progress(message),
     });
@@ -76,30 +76,26 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       `Temporal server at ${server.address}${server.owned ? ' (started for the demo)' : ''}, UI ${server.uiUrl ?? 'unknown'}`,
     );
 
-    const temporal = await connect({ address: server.address, namespace: options.namespace });
+    const temporal = await connect({ ...context.connectOptions, address: server.address });
     cleanups.push(() => temporal.close());
     const storeUrl = options.store ?? `sqlite:${path.join(workdir, 'baton.db')}`;
     const store = await openStore(storeUrl);
     cleanups.push(() => store.close());
     const taskQueue = `baton-demo-${path.basename(workdir).slice(-6)}`;
     const baton = new BatonClient(temporal.client, {
-      tenant: options.tenant,
-      ...(options.actor === undefined ? {} : { actor: options.actor }),
+      tenant: context.tenant,
+      actor: context.actor,
       store,
       taskQueue,
       timeoutMs: 20_000,
       ...(server.uiUrl === null ? {} : { ui: server.uiUrl }),
     });
 
+    const { profile } = context.connectOptions;
     const shared = [
-      '--address',
-      temporal.address,
-      '--namespace',
-      temporal.namespace,
-      '--store',
-      storeUrl,
-      '--task-queue',
-      taskQueue,
+      ...['--address', temporal.address, '--namespace', temporal.namespace],
+      ...['--store', storeUrl, '--task-queue', taskQueue],
+      ...(profile === undefined ? [] : ['--profile', profile]),
     ];
     const start = async (name: string, args: readonly string[]): Promise<Child> => {
       const logFile = path.join(workdir, `${name}.log`);

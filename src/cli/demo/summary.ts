@@ -88,7 +88,7 @@ export function renderSummary(summary: DemoSummary): string {
 }
 
 const table = (head: string[]): Table.Table =>
-  new Table({ head, style: { head: [], border: ['dim'], compact: true } });
+  new Table({ head, style: { head: [], border: [], compact: true } });
 
 function slotTable(slots: readonly SlotShown[]): string {
   const shown = table(['slot', 'state', 'spec', 'claims', 'failures', 'losses', 'releases']);
