@@ -14,7 +14,7 @@ import { isTerminalLease } from '../domain/types.js';
 import type { AttemptRow, Fence } from '../store/port.js';
 import { toBatonError } from './failure.js';
 import type { ExecutionView } from './lease-view.js';
-import { describeRun } from './reads.js';
+import { describeRun, queryState } from './reads.js';
 import { runRow, type Session } from './session.js';
 import { attemptOfToken, isGenuine } from './token.js';
 
@@ -95,18 +95,27 @@ export async function pendingNow(
       }
       return { row, execution };
     }
-    if (performance.now() >= until)
+    if (performance.now() >= until) {
+      await assertKnown(session, found);
       throw BatonError.of('RollingOver', 'the lease is not attached to the new execution yet', {
         run,
         slot,
         attempt,
       });
+    }
     await pause(40);
     const again = await store.attempts.get(tenant, run, attempt);
     if (!again) throw stale('the attempt is gone', { run, slot, attempt });
     assertLive(again);
     row = again;
   }
+}
+
+/** A workflow reset makes the run forget what came after: such a lease never comes back, and its holder must not wait for it. */
+async function assertKnown(session: Session, { run, slot, attempt }: AttemptRow): Promise<void> {
+  const view = await queryState(session, run);
+  if (!view || view.rollingOver || view.state.slots[slot]?.active?.attempt === attempt) return;
+  throw stale('the run does not know the lease any more', { run, slot, attempt });
 }
 
 /**

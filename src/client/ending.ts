@@ -22,7 +22,7 @@ import { commandIdOf } from './commands.js';
 import { firstAnswer, keepAnswer, recallAnswer } from './first-answer.js';
 import { checkHolder, type HolderAnswer } from './holder.js';
 import type { Session } from './session.js';
-import { slotAfter } from './slot-after.js';
+import { slotAfter, type SlotAfter } from './slot-after.js';
 
 export interface CompleteRequest extends Holder {
   /** The slot's result: any JSON of at most 64 KiB. Default null. */
@@ -58,13 +58,16 @@ export async function complete(session: Session, request: CompleteRequest): Prom
     }
     const kept = completed ? await recallAnswer<HolderAnswer>(session, first) : null;
     if (kept) return kept.answer;
-    if (!isTerminalLease(row.leaseStatus)) await sendCompletion(session, row, result);
-    else if (!completed) assertLive(row);
-    return keepAnswer(session, first, { commandId, ...(await slotAfter(session, row)) });
+    if (isTerminalLease(row.leaseStatus)) {
+      if (!completed) assertLive(row);
+      return keepAnswer(session, first, { commandId, ...(await slotAfter(session, row)) });
+    }
+    const staged = await sendCompletion(session, row, result);
+    return keepAnswer(session, first, { commandId, ...(await counted(session, row, staged)) });
   });
 }
 
-async function sendCompletion(session: Session, row: AttemptRow, result: Json): Promise<void> {
+async function sendCompletion(session: Session, row: AttemptRow, result: Json): Promise<Staged> {
   assertLive(row);
   const store = await session.store();
   const { bytes, digest } = await resultBytes(result);
@@ -90,6 +93,7 @@ async function sendCompletion(session: Session, row: AttemptRow, result: Json): 
   await tell(session, row, staged, (taskToken) =>
     session.client.activity.complete(taskToken, { staged: staged.id }),
   );
+  return staged;
 }
 
 export interface FailRequest extends Holder {
@@ -148,9 +152,28 @@ async function giveBack(
       details: [staged.id],
     });
     await tell(session, row, staged, (taskToken) => session.client.activity.fail(taskToken, error));
-    return { commandId, ...(await slotAfter(session, row)) };
+    return { commandId, ...(await counted(session, row, staged)) };
   });
 }
+
+/**
+ * The slot after an end that Temporal has acknowledged. A command that the run saw first, such as a cancel in the same
+ * moment, leaves that end without effect: the store's record tells.
+ */
+async function counted(session: Session, row: AttemptRow, staged: Staged): Promise<SlotAfter> {
+  const after = await slotAfter(session, row);
+  const { tenant, run, slot, attempt } = row;
+  const recorded = await (await session.store()).attempts.get(tenant, run, attempt);
+  if (recorded && isTerminalLease(recorded.leaseStatus) && !isOurs(recorded, staged)) {
+    const ended = `the attempt had ended before as ${recorded.workerStatus}`;
+    throw stale(ended, { run, slot, attempt, failure: recorded.failure });
+  }
+  return after;
+}
+
+const AS = { completion: 'succeeded', failure: 'failed', release: 'released' } as const;
+const isOurs = (row: AttemptRow, staged: Staged): boolean =>
+  row.staged?.id === staged.id && row.workerStatus === AS[staged.kind];
 
 /**
  * Tells Temporal of the staged end. When Temporal says that the lease is over, an earlier try of ours may have been what
@@ -180,10 +203,7 @@ async function wasOurs(
   for (;;) {
     const row = await attempts.get(tenant, run, attempt);
     if (!row) throw stale('the attempt is gone', { run, slot, attempt });
-    if (isTerminalLease(row.leaseStatus)) {
-      const as = { completion: 'succeeded', failure: 'failed', release: 'released' } as const;
-      return row.staged?.id === staged.id && row.workerStatus === as[staged.kind];
-    }
+    if (isTerminalLease(row.leaseStatus)) return isOurs(row, staged);
     if (performance.now() >= until) {
       throw BatonError.of('OutcomeUnknown', 'Temporal has ended the lease and its end is not recorded yet', {
         run,

@@ -44,6 +44,7 @@ export function claim(db: Db, input: ClaimInput): Promise<AttemptRef> {
     const known = await ofClaim(trx, input);
     if (known && (await repeats(trx, known, input))) return refOf(known);
     const holder = await slotHolder(trx, input);
+    if (holder?.status !== 'live') await refuseCarriedOut(trx, input);
     if (holder?.status === 'live') {
       throw BatonError.of('AlreadyLeased', 'another lease of the slot is live', {
         slot: input.slot,
@@ -86,6 +87,26 @@ async function refuseTombstone(db: Db, { tenant, run, slot, claimId }: ClaimInpu
     .where('claim_id', '=', claimId)
     .executeTakeFirst();
   if (dead) throw BatonError.of('StaleLease', 'the offer was withdrawn', { slot, claimId });
+}
+
+/**
+ * A workflow reset carries out the claims that came after it once more. Whoever sent them has had his answer and works no
+ * more, so an attempt of theirs would have a worker that is not there.
+ */
+async function refuseCarriedOut(db: Db, { tenant, run, slot, commandId }: ClaimInput): Promise<void> {
+  if (commandId === null) return;
+  const before = await attemptQuery(db)
+    .where('l.tenant', '=', tenant)
+    .where('l.run', '=', run)
+    .where('a.command_id', '=', commandId)
+    .where('l.status', 'not in', ['provisional', 'live', 'void'])
+    .executeTakeFirst();
+  if (before)
+    throw BatonError.of('StaleLease', 'this claim was carried out before, and its attempt is over', {
+      slot,
+      attempt: before.attempt,
+      commandId,
+    });
 }
 
 /** Whether this is the claim that the row came from, told again; a later try from elsewhere is not. */

@@ -6,7 +6,7 @@ import { examineServer } from '../../src/client/doctor.js';
 import type { AttemptRow } from '../../src/store/port.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { spec } from '../support/definitions.js';
-import { eventsOf, expectInvariants, expectNoFailedTasks } from '../support/invariants.js';
+import { eventsOf, expectInvariants, expectNoFailedTasks, stateOf } from '../support/invariants.js';
 import { operate, watched } from '../support/operator.js';
 import { launchNodes, untilSettled } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
@@ -111,6 +111,43 @@ test.each([
     await expectInvariants(baton, run.run);
   },
 );
+
+test('S28 a reset that carries out old claims once more makes no attempt for a worker who is not there', async () => {
+  const baton = await startBaton();
+  const run = await launchNodes(baton, { a: { launch: [spec({ ttl: '2s', retry: { mode: 'manual' } })] } });
+  const slot = run.slot('a');
+  const first = await slot.claim({ workerClass: 'coder', worker: 'w1', commandId: 'claim-1' });
+  await slot.fail(first.lease.token, { code: 'Broken', message: 'first' });
+  await untilSettled(run);
+  const before = await baton.store.attempts.list(baton.tenant, run.run);
+  await resetTo(baton, run.run, ['--event-id', (await resetPoints(baton, run.run))[0] ?? '']);
+  // The claim that came after the reset point is sent to the new execution by Temporal itself.
+  await waitFor(async () => (await stateOf(baton, run.run)).state.slots['a']?.claimFailure, {
+    what: 'the old claim to be carried out again, and refused',
+  });
+  expect(await baton.store.attempts.list(baton.tenant, run.run)).toEqual(before);
+  // Its sender still gets the answer that he got, for an attempt that is over.
+  const again = await slot.claim({ workerClass: 'coder', worker: 'w1', commandId: 'claim-1' });
+  expect(again).toEqual(first);
+  await expect(slot.heartbeat(again.lease.token)).rejects.toMatchObject({ code: 'StaleLease' });
+  const next = await slot.claim({ workerClass: 'coder', worker: 'w2' });
+  expect(next).toMatchObject({ number: 2, epoch: 2 });
+  await expectEpochs(baton, run.run);
+  await expectInvariants(baton, run.run);
+});
+
+test('S28 an outside holder whose attempt a reset made the run forget is told', async () => {
+  const baton = await startBaton();
+  const run = await launchNodes(baton, { a: { launch: [spec({ ttl: '2s', retry })] } });
+  const { lease } = await run.slot('a').claim({ workerClass: 'coder', worker: 'w1' });
+  const [point] = await resetPoints(baton, run.run);
+  await resetTo(baton, run.run, ['--event-id', point ?? '', '--reapply-exclude', 'All']);
+  await expect(run.slot('a').heartbeat(lease.token)).rejects.toMatchObject({ code: 'StaleLease' });
+  await fixed(baton);
+  const next = await run.slot('a').claim({ workerClass: 'coder', worker: 'w2' });
+  expect(next.epoch).toBe(2);
+  await expectInvariants(baton, run.run);
+});
 
 test.each(['first', 'last', 'middle'] as const)(
   'S28 hosted, reset to its %s task: no agent runs twice at once, and the run is finished',

@@ -89,6 +89,19 @@ export function claimCases(store: () => Store): void {
     });
   });
 
+  it('refuses a claim under a command id whose attempt is over, as a workflow reset sends it again', async () => {
+    const first = await attempts().claim(claimInput({ claimId: 'old:1', commandId: 'c1' }));
+    const again = claimInput({ claimId: 'new:1', commandId: 'c1' });
+    // One that never attached was no attempt: its repeat is a claim like any other.
+    const second = await attempts().claim(again);
+    expect(second.epoch).toBe(first.epoch + 1);
+    await attempts().attach({ fence: fenceOf(second), attachment: attachment(), at: 1 });
+    await attempts().settle(settleInput(fenceOf(second)));
+    const late = claimInput({ claimId: 'new:2', commandId: 'c1' });
+    await expect(attempts().claim(late)).rejects.toEqual(refused('StaleLease'));
+    expect(await attempts().claim({ ...late, commandId: 'c2' })).toMatchObject({ number: 2 });
+  });
+
   it('goes above the store and above the run, whichever knows more', async () => {
     const first = await attempts().claim(claimInput({ lastEpoch: 7, lastNumber: 3 }));
     await attempts().attach({ fence: fenceOf(first), attachment: attachment(), at: 1 });

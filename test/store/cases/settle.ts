@@ -38,6 +38,15 @@ export function settleCases(store: () => Store): void {
     });
   });
 
+  it('records nothing of a claim that never attached and left no row', async () => {
+    const fence = { ...(await live()), attempt: 'a-invented' };
+    expect(await attempts().settle(settleInput(fence, { end: 'never-attached' }))).toMatchObject({
+      end: 'never-attached',
+      leaseStatus: 'void',
+    });
+    expect(await row(fence)).toBeNull();
+  });
+
   it('success needs the staged completion with that id', async () => {
     const fence = await live();
     const { digest } = await store().artifacts.putBytes(Buffer.from('{"n":1}'));
