@@ -89,7 +89,15 @@ export function checkInline(field: string, value: unknown, limit = MAX_INLINE_BY
 
 /** A value for an error message: short, whatever was sent. */
 export function shown(value: unknown): string {
-  const text =
-    typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? String(value));
+  const text = typeof value === 'string' ? value : (jsonOf(value) ?? typeof value);
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/** Undefined for what is no JSON, and for what is nested deeper than the stack. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value) as string | undefined;
+  } catch {
+    return undefined;
+  }
 }
