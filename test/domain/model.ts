@@ -102,17 +102,20 @@ export const someStep: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant('command' as const),
       slot,
       // Cancelling is rare: most runs should live long.
-      name: fc.constantFrom(
-        ...COMMANDS,
-        ...COMMANDS.slice(0, 5),
-        ...COMMANDS.slice(0, 4),
-        'claim' as const,
-        'claim' as const,
+      name: fc.oneof(
+        { weight: 6, arbitrary: fc.constant('claim' as const) },
+        { weight: 6, arbitrary: fc.constant('reassign' as const) },
+        { weight: 2, arbitrary: fc.constantFrom('revoke' as const, 'releaseHold' as const) },
+        { weight: 1, arbitrary: fc.constantFrom('hold' as const, 'cancelSlot' as const) },
+        {
+          weight: 1,
+          arbitrary: fc.constantFrom(...COMMANDS, ...COMMANDS.slice(0, 5), ...COMMANDS.slice(0, 5)),
+        },
       ),
       workerClass: fc.constantFrom('coder', 'senior', 'human', 'nobody'),
       spec: fc.constantFrom(null, null, 'one', 'two', 'zz'),
       actor: fc.constantFrom('ada', 'ada', 'bob'),
-      reason: fc.constantFrom('why', 'why', 'why', ' '),
+      reason: fc.constantFrom('why', 'why', 'why', 'why', 'why', ' '),
     }),
   },
 );
@@ -151,6 +154,24 @@ export class World {
   slot(index: number): Slot {
     return this.slots[index % this.slots.length] as Slot;
   }
+  /** A slot for which the step is likely to do something; any, where there is none or for one time in eight. */
+  private likely(what: string, index: number): Slot {
+    const fits: Record<string, (slot: Slot) => boolean> = {
+      take: ({ slot }) => wants(this.state, this.now).offers.has(slot) && !this.taken.has(slot),
+      deliver: ({ slot, state }) => this.taken.has(slot) || state === 'claiming',
+      'fail-claim': ({ slot, state }) => this.taken.has(slot) || state === 'claiming',
+      end: ({ active, ending }) => active !== null && ending === null,
+      settle: ({ ending }) => ending !== null,
+      correct: ({ ending }) => ending !== null,
+      claim: ({ state }) => state === 'open' || state === 'retry-wait',
+      reassign: ({ state, ending }) => state === 'retry-wait' && ending === null,
+      revoke: ({ state }) => state === 'active',
+      releaseHold: ({ state }) => state === 'on-hold',
+    };
+    const fit = fits[what];
+    const some = fit && index < 7 ? this.slots.filter(fit) : [];
+    return some[index % some.length] ?? this.slot(index);
+  }
   entries(name: string): readonly Entry[] {
     return this.ledger.get(name) ?? [];
   }
@@ -160,7 +181,7 @@ export class World {
     if (step.do === 'wait') this.pass(step.ms);
     else if (step.do === 'command') return this.command(step);
     else {
-      const target = this.slot(step.slot);
+      const target = this.likely(step.do, step.slot);
       if (step.do === 'end') this.end(target, step.end);
       else if (step.do === 'take') this.take(target.slot);
       else if (step.do === 'deliver') this.deliver(target.slot, step.pick);
@@ -263,7 +284,7 @@ export class World {
   private readonly unanswered = new Set<string>();
 
   private command(step: Extract<Step, { do: 'command' }>): { command: Command; refused: boolean } {
-    const target = this.slot(step.slot);
+    const target = this.likely(step.name, step.slot);
     // The handler withdraws the offer first and waits: a claim that was on its way wins.
     if (step.name !== 'cancelRun' && this.taken.has(target.slot)) this.deliver(target.slot);
     const signed = { tenant: 'acme', run: 'r1', actor: step.actor, commandId: 'c' };

@@ -130,7 +130,8 @@ function walk(world: World, steps: readonly Step[]): void {
         else dryRunReassign(world.state, command, world.now);
       }
     }
-    holds(world, before);
+    // Most random steps are not possible and change nothing.
+    if (world.state !== before) holds(world, before);
   }
 }
 
@@ -167,7 +168,7 @@ test('the invariants hold after every step, and every run can still be brought t
   let closed = 0;
   let reassigned = 0;
   fc.assert(
-    fc.property(somePlan, fc.array(someStep, { minLength: 10, maxLength: 70 }), (plan, steps) => {
+    fc.property(somePlan, fc.array(someStep, { minLength: 60, maxLength: 120 }), (plan, steps) => {
       const world = new World(plan);
       walk(world, steps);
       if (world.state.status !== 'running') closed += 1;
@@ -178,7 +179,7 @@ test('the invariants hold after every step, and every run can still be brought t
       expect(world.slots.every(isOver)).toBe(true);
       expect(world.slots.every((slot) => slot.ending === null)).toBe(true);
     }),
-    { numRuns: Number(process.env['BATON_PROPERTY_RUNS'] ?? 400) },
+    { numRuns: Number(process.env['BATON_PROPERTY_RUNS'] ?? 150) },
   );
   // The histories reach what they are to test.
   expect(closed).toBeGreaterThan(20);
