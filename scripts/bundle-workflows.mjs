@@ -21,6 +21,7 @@ async function newest(dir) {
 const sources = Math.max(
   await newest(path.join(root, 'dist/workflows')),
   await newest(path.join(root, 'dist/src/domain')),
+  (await stat(fileURLToPath(import.meta.url))).mtimeMs,
 );
 const built = await stat(output).then(
   (s) => s.mtimeMs,
@@ -28,7 +29,11 @@ const built = await stat(output).then(
 );
 if (built <= sources) {
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
+  const domain = path.join(root, 'dist/src/domain');
+  const rules = (await readdir(domain)).filter((file) => file.endsWith('.js'));
   const { code } = await bundleWorkflowCode({
+    // Every run evaluates its modules anew unless they are shared: the domain and Zod, which hold nothing that changes.
+    preloadModules: ['zod', ...rules.map((file) => path.join(domain, file))],
     workflowsPath: entry,
     payloadConverterPath: path.join(root, 'dist/workflows/payload-converter.js'),
     logger: new DefaultLogger('WARN'),
