@@ -1,4 +1,5 @@
 /** The agents of the dependency report: one function a node, the same for every worker class that may claim it. */
+import { createHash } from 'node:crypto';
 import { defineAgent, type AgentContext, type AgentDefinition } from '../../src/agent/types.js';
 import type { Json } from '../../src/store/port.js';
 import { takeInventory } from './inventory.js';
@@ -51,13 +52,14 @@ async function notes(ctx: AgentContext): Promise<Json> {
   const collected: Note[] = [];
   let written = 0;
   for (const listed of packages) {
-    const note = await ctx.step(listed.id, async () => {
+    const name = nameOf(listed.id);
+    const note = await ctx.step(name, async () => {
       const made = await noteOf(about.project, listed, policy, { node: about.node, signal: ctx.signal });
       if (made.questions.length > 0) {
         const decision = { package: listed.id, licence: made.licence.expression, questions: made.questions };
         await ctx.save({
           kind: 'decision',
-          name: listed.id,
+          name,
           content: json(decision),
           mediaType: 'application/json',
         });
@@ -95,6 +97,12 @@ async function report(ctx: AgentContext): Promise<Json> {
     mediaType: 'text/markdown',
   });
   return { report: saved.digest, packages: input.notes.length };
+}
+
+/** Names of steps and artifacts have a limit; a version that is an address of its own may be longer. */
+function nameOf(id: string): string {
+  if (id.length <= 200) return id;
+  return `${id.slice(0, 150)}~${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
 }
 
 function projectOf(input: Json): string {

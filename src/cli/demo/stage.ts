@@ -65,10 +65,15 @@ export async function setStage(options: StageOptions): Promise<Stage> {
   const failed = new AbortController();
   const signal = AbortSignal.any([options.signal, failed.signal]);
   try {
-    const server = await ensureServer({
+    const starting = ensureServer({
       ...context.connectOptions,
       dataFile: path.join(workdir, 'temporal.db'),
       onProgress: (message) => reporter.progress(message),
+    });
+    // Getting a server may take minutes on a fresh machine; Ctrl-C must not have to wait for it.
+    const server = await Promise.race([starting, aborted(signal)]).catch((error: unknown) => {
+      void starting.then((late) => late.stop()).catch(() => undefined);
+      throw error;
     });
     cleanups.push(() => server.stop());
     signal.throwIfAborted();
@@ -129,4 +134,13 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     await close();
     throw error;
   }
+}
+
+/** Rejects with the signal's reason when it fires; never resolves. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const fail = (): void => reject(signal.reason as Error);
+    if (signal.aborted) fail();
+    signal.addEventListener('abort', fail, { once: true });
+  });
 }
