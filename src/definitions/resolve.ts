@@ -98,12 +98,27 @@ export function loadAttachments(
   );
 }
 
+/** Plans by the digests that they follow from; a worker meets the same few again and again. */
+const plans = new Map<string, RunPlan>();
+const PLANS_KEPT = 50;
+
+/** Both contents have been checked against their digests: the same digests give the same plan. */
 function join(pins: Pins, workflow: RevisionRow['content'], binding: RevisionRow['content']): RunPlan {
-  return planOf(
-    parseStored('workflow', pins.workflow.ref, workflow),
-    parseStored('binding', pins.binding.ref, binding),
-    { workflow: pins.workflow.ref, binding: pins.binding.ref },
+  const refs = { workflow: pins.workflow.ref, binding: pins.binding.ref };
+  const key = [refs.workflow, pins.workflow.digest, refs.binding, pins.binding.digest].join(' ');
+  const known = plans.get(key);
+  if (known) return known;
+  const plan = planOf(
+    parseStored('workflow', refs.workflow, workflow),
+    parseStored('binding', refs.binding, binding),
+    refs,
   );
+  plans.set(key, plan);
+  for (const oldest of plans.keys()) {
+    if (plans.size <= PLANS_KEPT) break;
+    plans.delete(oldest);
+  }
+  return plan;
 }
 
 async function accepted(
