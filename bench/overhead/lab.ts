@@ -91,7 +91,7 @@ async function open(options: LabOptions, atEnd: (end: () => Promise<unknown>) =>
     baton,
     tenant: TENANT,
     bare: BARE,
-    serverVersion: serverVersion ?? 'unknown',
+    serverVersion,
     startHangingHost: (workerClass) => start('baton', 'host', workerClass, true),
   };
 }

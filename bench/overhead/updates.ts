@@ -110,11 +110,13 @@ async function interleaved(
 }
 
 async function refusedBy(call: () => Promise<unknown>, expected: (error: unknown) => boolean): Promise<void> {
-  const outcome = await call().then(
-    () => new Error('a command was accepted that should have been refused'),
-    (error: unknown) => (expected(error) ? null : error),
-  );
-  if (outcome !== null) throw outcome;
+  try {
+    await call();
+  } catch (error) {
+    if (expected(error)) return;
+    throw error;
+  }
+  throw new Error('a command was accepted that should have been refused');
 }
 
 async function counts(client: Client, workflowId: string, bare: WorkflowHandle) {
