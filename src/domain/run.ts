@@ -81,7 +81,8 @@ function outcome(state: RunState): RunStatus {
   if (waiting.length === 0) return cancelled ? 'cancelled' : 'succeeded';
   if (!cancelled) return 'running';
   const dead = unreachable(state);
-  return waiting.every((slot) => slot.state === 'blocked' && dead.has(slot.node)) ? 'cancelled' : 'running';
+  // On hold or not: nothing brings a slot to work whose dependency was cancelled.
+  return waiting.every((slot) => dead.has(slot.node)) ? 'cancelled' : 'running';
 }
 
 /** A dependency of an optional node counts as done however it ended: dependants get its absence as input. */
@@ -102,7 +103,7 @@ function unreachable(state: RunState): ReadonlySet<string> {
   const queue = cancelled.map((node) => node.node);
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     for (const node of state.plan.nodes) {
-      if (!node.dependsOn.includes(name) || dead.has(node.node)) continue;
+      if (!node.dependsOn.includes(name) || dead.has(node.node) || isDone(state, node.node)) continue;
       dead.add(node.node);
       queue.push(node.node);
     }
