@@ -124,7 +124,7 @@ export const claim = (changes: Partial<ClaimCommand> = {}): Claim => ({
   worker: 'w1',
   ...changes,
 });
-const steer = (
+export const steer = (
   name: 'hold' | 'releaseHold' | 'revoke' | 'cancelSlot',
   slot = 'a',
   reason: string | null = 'because',

@@ -1,4 +1,5 @@
 /** The invariants of a run, after every step of random histories. */
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ENDS } from '../../src/domain/attempt.js';
@@ -119,7 +120,9 @@ function reopened(before: Slot, after: Slot): void {
 }
 
 function walk(world: World, steps: readonly Step[]): void {
-  world.lossless = (state, carried) => expect(carried).toStrictEqual(state);
+  world.lossless = (state, carried) => {
+    if (!isDeepStrictEqual(carried, state)) expect(carried).toStrictEqual(state);
+  };
   for (const step of steps) {
     const before = world.state;
     const given = world.step(step);
