@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineAgent } from '../../src/agent/types.js';
 import { BatonClient } from '../../src/client/client.js';
+import type { RunHandle } from '../../src/client/run-handle.js';
 import type { SlotHandle } from '../../src/client/slot-handle.js';
 import { startControlWorker } from '../../src/host/control.js';
 import type { Running } from '../../src/host/workers.js';
@@ -13,7 +14,7 @@ import { startBaton, type Baton } from '../support/baton.js';
 import { compileFixtures } from '../support/compiled.js';
 import { spec } from '../support/definitions.js';
 import { faultyStore, FAULTS, type StoreCall } from '../support/faulty-store.js';
-import { expectInvariants, stateOf } from '../support/invariants.js';
+import { expectInvariants } from '../support/invariants.js';
 import { startNode } from '../support/processes.js';
 import { launchNodes } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
@@ -61,8 +62,17 @@ async function claimAndComplete(
   worker: string,
 ): Promise<{ number: number; epoch: number }> {
   const { lease, number, epoch } = await slot.claim({ workerClass: 'coder', worker });
-  expect((await slot.complete(lease.token, { result: worker })).state).toBe('succeeded');
+  await slot.complete(lease.token, { result: worker });
   return { number, epoch };
+}
+
+/** The run's one slot is done, by the only attempt that there is. */
+async function expectOneAttempt(baton: Baton, run: RunHandle, where: string): Promise<void> {
+  await run.result();
+  const attempts = (await run.attempts()).map(({ number, worker }) => [number, worker.status]);
+  expect(attempts, where).toEqual([[1, 'succeeded']]);
+  expect((await run.slot('a').show()).counts, where).toEqual({ ...nothing, claims: 1 });
+  await expectInvariants(baton, run.run);
 }
 
 /** The claim came to nothing, and says so. */
@@ -81,11 +91,11 @@ async function expectNoClaim(baton: Baton, run: string, slot: SlotHandle, code: 
 test.each(FAULTS)(
   'S7 each store call of a direct claim %s: attempt and lease or neither, and claimable again',
   async (how) => {
-    for (const call of CALLS) {
-      const baton = await startBaton({ control: false });
-      const faulty = faultyStore(baton.store);
-      const stop = await control(baton, faulty.store);
-      try {
+    const baton = await startBaton({ control: false });
+    const faulty = faultyStore(baton.store);
+    const stop = await control(baton, faulty.store);
+    try {
+      for (const call of CALLS) {
         const run = await launchNodes(baton, { a: node({ ttl: '6s' }) });
         const slot = run.slot('a');
         const where = `${call.name} ${call.nth} ${how}`;
@@ -94,7 +104,7 @@ test.each(FAULTS)(
           async ({ lease, number }) => {
             await expectInvariants(baton, run.run);
             expect(number, where).toBe(1);
-            expect((await slot.complete(lease.token, { result: 'w1' })).state).toBe('succeeded');
+            await slot.complete(lease.token, { result: 'w1' });
             return null;
           },
           (error: unknown) => (error as { code: string }).code,
@@ -109,15 +119,10 @@ test.each(FAULTS)(
           await expectNoClaim(baton, run.run, slot, 'NeverAttached');
         } else expect(code, where).toBeNull();
         if (code !== null) expect((await claimAndComplete(slot, 'w2')).number, where).toBe(1);
-        await run.result();
-        expect((await run.attempts()).map(({ number, worker }) => [number, worker.status])).toEqual([
-          [1, 'succeeded'],
-        ]);
-        expect((await slot.show()).counts, where).toEqual({ ...nothing, claims: 1 });
-        await expectInvariants(baton, run.run);
-      } finally {
-        await stop();
+        await expectOneAttempt(baton, run, where);
       }
+    } finally {
+      await stop();
     }
   },
   180_000,
@@ -184,9 +189,8 @@ test.each(FAULTS)(
     await run.result();
     expect(faults.map(({ struck }) => struck)).toEqual(classes.map(() => true));
     expect([...started].sort()).toEqual(classes);
-    expect((await run.attempts()).map(({ slot, number, worker }) => [slot, number, worker.status])).toEqual(
-      classes.map((name) => [name, 1, 'succeeded']),
-    );
+    const attempts = (await run.attempts()).map(({ slot, number, worker }) => [slot, number, worker.status]);
+    expect(attempts.sort()).toEqual(classes.map((name) => [name, 1, 'succeeded']));
     for (const slot of (await run.show()).slots) expect(slot.counts).toEqual({ ...nothing, claims: 1 });
     await expectInvariants(baton, run.run);
   },
@@ -280,20 +284,17 @@ test('S7 a control worker killed between each two store calls of a direct claim:
       const { code, token } = (await claiming)!;
       if (halt.call === ATTACH && halt.when === 'after') {
         expect(code, where).toBeNull();
-        expect((await slot.complete(token!, { result: 'w1' })).state, where).toBe('succeeded');
+        await slot.complete(token!, { result: 'w1' });
       } else {
         const attaching = halt.call === ATTACH;
         expect(code, where).toBe(attaching ? 'SlotNotClaimable' : 'StoreUnavailable');
         await expectNoClaim(baton, id, slot, attaching ? 'NeverAttached' : 'StoreUnavailable');
         const { number, epoch } = await claimAndComplete(slot, 'w2');
         expect(number, where).toBe(1);
-        expect(epoch, where).toBe((await stateOf(baton, id)).state.slots['a']?.epoch);
+        // Whatever was written of the first claim, its epoch is not used again.
+        expect(epoch, where).toBe(halt.call > CLAIM || halt.when === 'after' ? 2 : 1);
       }
-      expect((await run.attempts()).map(({ number, worker }) => [number, worker.status])).toEqual([
-        [1, 'succeeded'],
-      ]);
-      expect((await slot.show()).counts, where).toEqual({ ...nothing, claims: 1 });
-      await expectInvariants(baton, id);
+      await expectOneAttempt(baton, run, where);
     })();
     entry.settled.catch(() => undefined);
   }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { temporal } from '@temporalio/proto';
-import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { type WorkflowUpdateFailedError } from '@temporalio/client';
 import type { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import type { RunHandle } from '../../src/client/run-handle.js';
@@ -21,6 +21,11 @@ import { launchDirect } from '../support/steps.js';
 
 const { UpdateWorkflowExecutionLifecycleStage: Stage } = temporal.api.enums.v1;
 const { Payloads } = temporal.api.common.v1;
+
+/** The client's own types would not let most of this through. */
+interface Sender {
+  executeUpdate(name: string, options: { args: readonly unknown[] }): Promise<unknown>;
+}
 
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
@@ -165,7 +170,7 @@ test('S26 by a raw client: every command with every kind of nonsense is InvalidC
     for (const args of nonsense) {
       const from = performance.now();
       await expectRefused(baton, run.run, 'InvalidCommand', () =>
-        handle.executeUpdate<unknown, unknown[]>(name, { args: [...args] }).catch((error: unknown) => {
+        handle.executeUpdate(name, { args }).catch((error: unknown) => {
           const { type, message } = (error as WorkflowUpdateFailedError).cause as ApplicationFailure;
           expect(message.length).toBeLessThan(1_000);
           throw Object.assign(new Error(message), { code: type, details: {} });

@@ -1,7 +1,7 @@
 /** S28: an operator resets or terminates the workflow of a run with a live lease and earlier attempts. */
 import { temporal } from '@temporalio/proto';
 import { expect, test } from 'vitest';
-import { BatonClient } from '../../src/client/client.js';
+import { type BatonClient } from '../../src/client/client.js';
 import { examineServer } from '../../src/client/doctor.js';
 import type { AttemptRow } from '../../src/store/port.js';
 import { startBaton, type Baton } from '../support/baton.js';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { type WorkflowUpdateFailedError } from '@temporalio/client';
 import type { ApplicationFailure } from '@temporalio/common';
 import { afterEach, expect, test } from 'vitest';
 import type { RunHandle } from '../../src/client/run-handle.js';
