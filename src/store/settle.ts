@@ -116,7 +116,10 @@ async function decide(
   row: JoinedRow,
   { end, staged: id, failure }: SettleInput,
 ): Promise<Decision> {
-  if (row.status === 'provisional') return { end: 'never-attached', failure, result: null };
+  if (row.status === 'provisional') {
+    // Whatever the run took its end for (a loss, when the process died with the attachment in hand): nobody held a lease.
+    return { end: 'never-attached', failure: end === 'never-attached' ? failure : null, result: null };
+  }
   const staged = stagedOf(row);
   const matched = staged !== null && staged.id === id ? staged : null;
   const as = (kind: EndKind, said: Failure | null): Decision => ({
