@@ -1,5 +1,6 @@
 /** S4: a host that only its beats leave behind is told, while its agent is still at work and a successor has the slot. */
 import { Client } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import { defineAgent, type AgentContext } from '../../src/agent/types.js';
 import { startBaton } from '../support/baton.js';
@@ -17,7 +18,9 @@ test('S4 the loser is told, can save nothing more, and the record shows that it 
   let blocked = false;
   let unblock: () => void = () => undefined;
   const open = new Promise<void>((resolve) => (unblock = resolve));
-  const client = new Client({ connection: baton.native });
+  // Two hosts of one class in one process need a connection each.
+  const connection = await NativeConnection.connect({ address: baton.address });
+  const client = new Client({ connection });
   const beat = client.activity.heartbeat.bind(client.activity) as (...args: unknown[]) => Promise<void>;
   client.activity.heartbeat = async (...args: unknown[]) => {
     if (blocked) await open;
@@ -38,7 +41,7 @@ test('S4 the loser is told, can save nothing more, and the record shows that it 
       return 'the loser’s result';
     },
   });
-  const lostHost = await baton.startHost([stubborn], { client, host: 'lost' });
+  const lostHost = await baton.startHost([stubborn], { connection, client, host: 'lost' });
   await waitFor(async () => (await run.artifacts('a')).length === 1);
   await expectInvariants(baton, run.run);
 
