@@ -5,7 +5,8 @@ const report = process.env['BATON_TEST_REPORT'];
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // RECORD=1 records histories instead; see test/workflows/histories.record.ts.
+    include: [process.env['RECORD'] === '1' ? 'test/**/*.record.ts' : 'test/**/*.test.ts'],
     pool: 'forks',
     // Two cores: one file that talks to a Temporal server beside one that does not.
     poolOptions: { forks: { maxForks: 2, minForks: 1 } },

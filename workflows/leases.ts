@@ -93,7 +93,7 @@ export class Leases {
    */
   private carryDeadlines(previousRunId: string): void {
     const outside = Object.entries(this.before).filter(
-      ([attempt]) => this.slotOf(attempt)?.active?.hostQueue === workflowInfo().taskQueue,
+      ([attempt]) => this.slotOf(attempt)?.active?.hostQueue === this.machine.input.taskQueue,
     );
     if (outside.length === 0) return;
     void this.ask(

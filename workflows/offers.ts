@@ -90,7 +90,7 @@ export class Offers {
         summary: `claim ${slot.slot} by ${direct.worker} (${workerClass})`,
       });
       const input = this.claimInput(slot, spec, workerClass, direct);
-      return claimOf(await scope.run(() => claim.claimSlot(input)), input);
+      return claimOf(await scope.run(() => claim.claimSlot(input)), input, this.machine.input.taskQueue);
     } catch (error) {
       this.voidClaim(this.tombstone(slot.slot, activityId));
       throw error;
@@ -111,7 +111,7 @@ export class Offers {
     };
     this.out.set(name, offer);
     const activity = offered({
-      taskQueue: classQueue(workflowInfo().taskQueue, want.workerClass),
+      taskQueue: classQueue(machine.input.taskQueue, want.workerClass),
       activityId,
       tenant: machine.state.tenant,
       summary: `offer ${name} to ${want.workerClass}`,
@@ -119,7 +119,7 @@ export class Offers {
     const input = this.claimInput(slot, want.spec, want.workerClass, null);
     offer.done = scope
       .run(() => activity.claimSlot(input))
-      .then((answer) => claimOf(answer, input))
+      .then((answer) => claimOf(answer, input, machine.input.taskQueue))
       .then(
         (attempt) => {
           this.out.delete(name);
@@ -184,8 +184,8 @@ export class Offers {
 }
 
 /** The claimed attempt; throws when somebody else than a claimant has completed the activity. */
-function claimOf(answer: unknown, input: ClaimSlotInput): AttemptRef {
-  const attempt = readClaimed(answer, input, workflowInfo().taskQueue);
+function claimOf(answer: unknown, input: ClaimSlotInput, taskQueue: string): AttemptRef {
+  const attempt = readClaimed(answer, input, taskQueue);
   if (!attempt) throw claimedOutside();
   return attempt;
 }

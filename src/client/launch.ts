@@ -78,6 +78,7 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
     run,
     pins,
     plan,
+    taskQueue: session.taskQueue,
     searchAttributes: await attributesForLaunch(session),
     rollOverEvents,
     carried: null,
@@ -96,7 +97,7 @@ async function start(session: Session, input: RunInput): Promise<void> {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>
       client.workflow.start(RUN_WORKFLOW, {
         workflowId: workflowIdOf(tenant, run),
-        taskQueue: session.taskQueue,
+        taskQueue: input.taskQueue,
         args: [input],
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'REJECT_DUPLICATE',

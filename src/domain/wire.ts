@@ -35,6 +35,8 @@ export interface RunInput {
   readonly run: string;
   readonly pins: Pins;
   readonly plan: RunPlan;
+  /** Control task queue; the class queues are named after it. Given, because a replay runs on a queue of another name. */
+  readonly taskQueue: string;
   /** The search attributes that are registered, found at launch: only these are set (an unknown one would hang the run). */
   readonly searchAttributes: readonly string[];
   /** History events after which the run continues as new; null: when the server suggests it. */

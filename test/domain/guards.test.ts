@@ -1,4 +1,4 @@
-/** Reassign's guard table, cell by cell (design, "Reassign"), and what an accepted one changes. */
+/** Reassign's guard table, cell by cell (design, "Reassign"), and its dry run. */
 import { describe, expect, test } from 'vitest';
 import { check } from '../../src/domain/decide.js';
 import type { ErrorCode } from '../../src/domain/errors.js';
@@ -257,77 +257,6 @@ describe('launch specification', () => {
     },
   );
 });
-
-describe('accepted', () => {
-  const stale: Partial<Slot> = {
-    gate: 'time',
-    retryTime: NOW + 9,
-    pendingWorker: 'left-over',
-    claimFailure: { code: 'PinsDamaged', message: 'x', at: 1, times: 2 },
-    spent: { failures: 1, losses: 1 },
-  };
-
-  test('changes exactly what the design says, and keeps the rest', () => {
-    const at = withSlot(good(), stale);
-    const before = slotOf(at.state);
-    const after = accept(at.state, at.command, NOW + 5);
-    expect(after).toEqual({
-      ...at.state,
-      slots: {
-        a: {
-          ...before,
-          gate: 'open',
-          retryTime: null,
-          spec: 'two',
-          workerClass: 'senior',
-          pendingWorker: null,
-          active: null,
-          before: null,
-          spent: { failures: 0, losses: 0 },
-          claimFailure: null,
-          reassign: {
-            reason: 'host lost',
-            actor: 'ada',
-            at: NOW + 5,
-            workerClass: 'senior',
-            fromSpec: 'one',
-            toSpec: 'two',
-            predecessor: 'a-1',
-          },
-        },
-      },
-    });
-  });
-
-  test('a second one before any claim replaces the first, and remembers from where', () => {
-    const at = good();
-    const once = accept(at.state, at.command);
-    const twice = slotOf(
-      accept(once, reassign({ workerClass: 'coder', reason: 'changed my mind', commandId: 'c2' })),
-    );
-    expect(twice.reassign).toMatchObject({
-      fromSpec: 'two',
-      toSpec: 'one',
-      reason: 'changed my mind',
-      predecessor: 'a-1',
-    });
-    expect(twice.prior).toEqual(prior());
-  });
-
-  test('other slots and the run are untouched', () => {
-    const state = start(...['a', 'b'].map((name) => ({ ...slotNode(name) })));
-    const at = craft(state, waiting);
-    const after = accept(at, reassign());
-    expect(after.slots['b']).toBe(at.slots['b']);
-    expect(after.status).toBe('running');
-  });
-});
-
-const slotNode = (name: string) => {
-  const plan = start().plan.nodes[0];
-  if (!plan) throw new Error('no node');
-  return { ...plan, node: name, slots: [name] };
-};
 
 describe('dry run', () => {
   const verdicts = ({ state, command }: Case) => dryRunReassign(state, command, NOW);

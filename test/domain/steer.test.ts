@@ -39,7 +39,7 @@ const inState = (state: SlotState) =>
     active: state === 'active' ? attempt(1) : null,
     hold: state === 'on-hold' ? held : null,
     prior: state === 'retry-wait' ? prior() : null,
-  } as Partial<Slot>);
+  });
 
 describe.each(NAMES)('%s', (name) => {
   const { states, code } = FROM[name];
@@ -173,6 +173,6 @@ describe('cancel', () => {
     expectRefused(check(success, cancelRun(), NOW), 'LeaseNotTerminal', 'slot=a');
     expectRefused(check(accept(start(), claim()), cancelRun(), NOW), 'LeaseNotTerminal', 'state=claiming');
     expectRefused(check(start(), cancelRun(' '), NOW), 'ReasonRequired');
-    expectRefused(check(start(), { ...cancelRun(), tenant: 'other' } as never, NOW), 'RunNotFound');
+    expectRefused(check(start(), { ...cancelRun(), tenant: 'other' }, NOW), 'RunNotFound');
   });
 });

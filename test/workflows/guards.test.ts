@@ -75,7 +75,13 @@ async function craft(
     deadlines: {},
     voids: [],
   };
-  const input: RunInput = { ...base, searchAttributes: [], rollOverEvents: null, carried };
+  const input: RunInput = {
+    ...base,
+    taskQueue: baton.taskQueue,
+    searchAttributes: [],
+    rollOverEvents: null,
+    carried,
+  };
   return baton.temporal.workflow.start(RUN_WORKFLOW, {
     workflowId: workflowIdOf(baton.tenant, run),
     taskQueue: baton.taskQueue,
