@@ -96,7 +96,8 @@ export function shown(value: unknown): string {
 /** Undefined for what is no JSON, and for what is nested deeper than the stack. */
 function jsonOf(value: unknown): string | undefined {
   try {
-    return JSON.stringify(value) as string | undefined;
+    const json: unknown = JSON.stringify(value);
+    return typeof json === 'string' ? json : undefined;
   } catch {
     return undefined;
   }

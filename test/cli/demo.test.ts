@@ -12,7 +12,9 @@ it('the demo survives the death of its host, says so from the records, and leave
   delete env['TEMPORAL_ADDRESS'];
   const demo = await startProcess(process.execPath, [MAIN, 'demo', '--json'], {
     env,
-    onLine: (line, stream) => void (stream === 'stdout' && lines.push(line)),
+    onLine: (line, stream) => {
+      if (stream === 'stdout') lines.push(line);
+    },
   });
   const { code } = await demo.exited;
   const summary = JSON.parse(lines.join('\n')) as DemoSummary;
