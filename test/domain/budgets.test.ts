@@ -5,6 +5,7 @@ import {
   NOW,
   accept,
   attempt,
+  cancelRun,
   claimed,
   ends,
   node,
@@ -133,6 +134,13 @@ describe('budgets', () => {
       spent: { losses: 4 },
       counts: { claims: 4, losses: 4 },
     });
+  });
+
+  test('onExhausted fail: a slot cancelled before its last end is recorded stays cancelled', () => {
+    const state = runWith({ onExhausted: 'fail', failures: 1 });
+    const after = settles(accept(ends(active(state), 'failure'), cancelRun()));
+    expect(slotOf(after).state).toBe('cancelled');
+    expect(after.status).toBe('cancelled');
   });
 
   test('onExhausted fail: releases and revokes never fail a slot', () => {
