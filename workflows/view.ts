@@ -2,13 +2,10 @@
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { RunState } from '../src/domain/types.js';
-import { waitsFor } from '../src/domain/waits.js';
+import { LISTED, waitingList, waitsFor } from '../src/domain/waits.js';
 
 const STATUS = defineSearchAttributeKey('BatonStatus', SearchAttributeType.KEYWORD);
 const WAITING = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
-
-/** Longest list shown; a longer one says how many are left out. */
-const LISTED = 50;
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160);
 
@@ -63,12 +60,4 @@ export class Attributes {
   private has(name: string): boolean {
     return this.registered.includes(name);
   }
-}
-
-/** `slot:class` of the slots that wait for a worker. */
-export function waitingList(state: RunState): string[] {
-  return Object.values(state.slots)
-    .filter((slot) => slot.state === 'open' || slot.state === 'retry-wait')
-    .slice(0, LISTED)
-    .map((slot) => `${slot.slot}:${slot.workerClass}`);
 }

@@ -4,11 +4,13 @@
  */
 import { randomBytes } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { BatonError } from '../domain/errors.js';
+import { createRun } from '../domain/run.js';
 import { checkId, checkInline } from '../domain/text.js';
 import type { Pins } from '../domain/types.js';
 import { RUN_WORKFLOW, SEARCH_ATTRIBUTES, workflowIdOf, type RunInput } from '../domain/wire.js';
+import { waitingList } from '../domain/waits.js';
 import { resolveLaunch } from '../definitions/resolve.js';
 import { digestOf } from '../store/canonical.js';
 import type { Json } from '../store/port.js';
@@ -90,9 +92,13 @@ async function start(session: Session, input: RunInput): Promise<void> {
   const { client, tenant } = session;
   const { run, pins } = input;
   const values = { BatonTenant: tenant, BatonPackage: pins.package.ref, BatonStatus: 'running' };
-  const attributes = Object.entries(values)
+  const attributes: SearchAttributePair[] = Object.entries(values)
     .filter(([name]) => input.searchAttributes.includes(name))
     .map(([name, value]) => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }));
+  if (input.searchAttributes.includes('BatonWaiting')) {
+    const key = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
+    attributes.push({ key, value: waitingList(createRun(input)) });
+  }
   try {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>
       client.workflow.start(RUN_WORKFLOW, {

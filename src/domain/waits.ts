@@ -44,3 +44,14 @@ export function waitsFor(state: RunState, slot: Slot): string | null {
       return null;
   }
 }
+
+/** Longest list in search attributes and details (design, "Bounds"). */
+export const LISTED = 50;
+
+/** `slot:class` of the slots that wait for a worker. */
+export function waitingList(state: RunState): string[] {
+  return Object.values(state.slots)
+    .filter((slot) => slot.state === 'open' || slot.state === 'retry-wait')
+    .slice(0, LISTED)
+    .map((slot) => `${slot.slot}:${slot.workerClass}`);
+}

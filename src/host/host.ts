@@ -17,7 +17,7 @@ import { classQueue, DEFAULT_TASK_QUEUE, hostQueue as hostQueueOf } from '../dom
 import type { Store } from '../store/port.js';
 import type { Places } from './places.js';
 import { Roster } from './roster.js';
-import { createInnerWorker, stopWorker, whenStopping, type Running } from './workers.js';
+import { createInnerWorkers, stopWorker, whenStopping, type Running } from './workers.js';
 
 /** How long a claim that is under way at shutdown may take to arrive, so that it can be given back at once. */
 const CLAIM_GRACE_MS = 1_000;
@@ -64,23 +64,22 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const owner = options.owner === undefined ? null : checkId('owner', options.owner);
   const roster = new Roster({ agents, host, hostQueue, owner, client, store, logger });
   const common = { connection, namespace, maxCachedWorkflows: 0 };
-  const own = await createInnerWorker({
-    ...common,
-    taskQueue: hostQueue,
-    activities: { performAttempt: makePerformAttempt({ store, host: roster }) },
-    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 2 },
-  });
   const claimSlot = makeClaimSlot({ store, host: roster });
-  const classes = await Promise.all(
-    agents.map(({ workerClass }) =>
-      createInnerWorker({
-        ...common,
-        taskQueue: classQueue(taskQueue, workerClass),
-        activities: { claimSlot },
-        tuner: tunerOf(roster.places(workerClass)),
-      }),
-    ),
-  );
+  const [own, ...classes] = await createInnerWorkers([
+    {
+      ...common,
+      taskQueue: hostQueue,
+      activities: { performAttempt: makePerformAttempt({ store, host: roster }) },
+      activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 2 },
+    },
+    ...agents.map(({ workerClass }) => ({
+      ...common,
+      taskQueue: classQueue(taskQueue, workerClass),
+      activities: { claimSlot },
+      tuner: tunerOf(roster.places(workerClass)),
+    })),
+  ]);
+  if (!own) throw new RangeError('a host has a Worker of its own');
   return new RunningHost(host, hostQueue, roster, classes, own, options.drain ?? 0);
 }
 

@@ -16,6 +16,25 @@ export async function createInnerWorker(options: WorkerOptions): Promise<Worker>
   return worker;
 }
 
+/**
+ * Creates all of them or none: one that cannot be created (a second host of a class on the same connection) ends the
+ * others, since a Worker that never ran keeps its connection from closing.
+ */
+export async function createInnerWorkers(all: readonly WorkerOptions[]): Promise<Worker[]> {
+  const created = await Promise.allSettled(all.map(createInnerWorker));
+  const failed = created.find((one) => one.status === 'rejected');
+  const workers = created.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  if (!failed) return workers;
+  await Promise.all(
+    workers.map(async (worker) => {
+      const ended = worker.run();
+      stopWorker(worker);
+      await ended;
+    }),
+  );
+  throw failed.reason;
+}
+
 export const isInnerWorker = (worker: Worker): boolean => INNER in worker;
 
 /** Resolves when the Worker is stopping (by its `shutdown`, or a signal that Temporal's runtime handles) or has stopped. */
