@@ -4,14 +4,14 @@ import { registerOverhead } from './overhead/command.js';
 
 const program = new Command('bench')
   .description('Benchmarks of temporal-baton, each against the same work done with bare Temporal.')
-  .usage('NAME [options]')
-  .action(() => program.outputHelp());
+  .usage('NAME [options]');
 registerOverhead(program);
 
 for (const command of [program, ...program.commands]) command.exitOverride().allowExcessArguments(false);
 
 try {
-  await program.parseAsync(process.argv);
+  if (process.argv.length > 2) await program.parseAsync(process.argv);
+  else program.outputHelp();
 } catch (error) {
   // Help and version are answers; whatever else commander throws is wrong usage, and told by it already.
   if (!(error instanceof CommanderError)) console.error(error);

@@ -35,8 +35,8 @@ export function registerOverhead(program: Command): void {
     .action(overhead);
 }
 
-async function overhead(options: Options): Promise<void> {
-  if (options.json !== undefined) await access(path.dirname(path.resolve(options.json)), constants.W_OK);
+async function overhead(options: Options, command: Command): Promise<void> {
+  await checkWritable(options.json, command);
   const stop = stopSignal();
   try {
     const interrupted = stop.asked.then((signal) => Promise.reject(new Error(`stopped by ${signal}`)));
@@ -100,6 +100,15 @@ function reportText(report: Report): string {
     ...settings,
     machineText(machine),
   ].join('\n');
+}
+
+/** Before the minutes of measuring, not after them. */
+async function checkWritable(file: string | undefined, command: Command): Promise<void> {
+  if (file === undefined) return;
+  const folder = path.dirname(path.resolve(file));
+  await access(folder, constants.W_OK).catch(() =>
+    command.error(`error: --json: there is no writable folder ${folder}`),
+  );
 }
 
 function onProgress(message: string): void {
