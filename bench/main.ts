@@ -17,5 +17,5 @@ try {
   if (!(error instanceof CommanderError)) console.error(error);
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : 2) : 1;
 }
-// Everything that was started has been ended by now; a library's leftover timer must not keep the process.
-setTimeout(() => process.exit(), 1_000).unref();
+// Everything that was started has been ended by now. At once: a call that was interrupted would go on trying.
+process.exit();

@@ -58,10 +58,13 @@ async function open(options: LabOptions, atEnd: (end: () => Promise<unknown>) =>
     onProgress,
     ...(options.serverFile ? { dataFile: path.join(folder, 'temporal.db') } : {}),
   });
+  // Closed after the server has ended: a call that an interruption left behind throws on a closed connection, past every catch.
+  let closeConnection = (): Promise<void> => Promise.resolve();
+  atEnd(() => closeConnection());
   atEnd(() => server.stop());
   const { address } = server;
   const connection = await connect({ address, namespace: 'default', env: {} });
-  atEnd(() => connection.close());
+  closeConnection = () => connection.close();
   const storeUrl = `sqlite:${path.join(folder, 'baton.db')}`;
   const store = await openStore(storeUrl);
   atEnd(() => store.close());
