@@ -29,11 +29,7 @@ const built = await stat(output).then(
 );
 if (built <= sources) {
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
-  const domain = path.join(root, 'dist/src/domain');
-  const rules = (await readdir(domain)).filter((file) => file.endsWith('.js'));
   const { code } = await bundleWorkflowCode({
-    // Every run evaluates its modules anew unless they are shared: the domain and Zod, which hold nothing that changes.
-    preloadModules: ['zod', ...rules.map((file) => path.join(domain, file))],
     workflowsPath: entry,
     payloadConverterPath: path.join(root, 'dist/workflows/payload-converter.js'),
     logger: new DefaultLogger('WARN'),
