@@ -13,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { refusal } from '../src/domain/errors.js';
-import { applyCancelRun } from '../src/domain/steer.js';
+import { applyCancelRun, slotBeingRecorded } from '../src/domain/steer.js';
 import { wants } from '../src/domain/wants.js';
 import type { CarriedState, RunInput } from '../src/domain/wire.js';
 import { Deadline } from './deadline.js';
@@ -101,10 +101,7 @@ class Run {
   /** Temporal's own cancellation. A claim or a success that is being recorded is waited for: the next change asks again. */
   cancel(): void {
     const { state } = this.machine;
-    const busy = Object.values(state.slots).some(
-      (slot) => slot.state === 'claiming' || (slot.state === 'active' && slot.ending),
-    );
-    if (state.status !== 'running' || busy) return;
+    if (state.status !== 'running' || slotBeingRecorded(state)) return;
     this.machine.state = applyCancelRun(state, Date.now());
     this.machine.changed = true;
     this.machine.reconcile();

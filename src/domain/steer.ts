@@ -81,11 +81,15 @@ export function applySteer(name: Name, state: RunState, command: ReasonedCommand
   });
 }
 
-/** A success that is being recorded may be the one that ends the run: it is waited for. */
-export function checkCancelRun(state: RunState, command: CancelRunCommand, now: number): Refusal | null {
-  const beingRecorded = Object.values(state.slots).find(
+/** A slot whose claim or success is being recorded. Such a success may be the one that ends the run: it is waited for. */
+export function slotBeingRecorded(state: RunState): Slot | undefined {
+  return Object.values(state.slots).find(
     (slot) => slot.state === 'claiming' || (slot.state === 'active' && slot.ending),
   );
+}
+
+export function checkCancelRun(state: RunState, command: CancelRunCommand, now: number): Refusal | null {
+  const beingRecorded = slotBeingRecorded(state);
   const quiet: Guard<CancelRunCommand> = {
     code: 'LeaseNotTerminal',
     check: () =>

@@ -1,4 +1,5 @@
 /** Settle: the end of an attempt and of its authority becomes terminal, once. What is recorded is the truth from then on. */
+import { ENDS } from '../domain/attempt.js';
 import { BatonError } from '../domain/errors.js';
 import type { EndKind, Failure, LeaseStatus, WorkerStatus } from '../domain/types.js';
 import type { Blobs } from './blobs.js';
@@ -8,18 +9,11 @@ import type { Settled, SettleInput, Staged } from './port.js';
 import { attemptQuery, fencedUpdate, json, stagedOf, staleLease, type JoinedRow } from './rows.js';
 import type { Db } from './schema.js';
 
-/** Worker and lease status of each end (design, section 2). */
-const STATUSES: Readonly<Record<EndKind, readonly [WorkerStatus, LeaseStatus]>> = {
-  success: ['succeeded', 'released'],
-  failure: ['failed', 'released'],
-  outside: ['failed', 'released'],
-  expired: ['lost', 'expired'],
-  'max-duration': ['lost', 'expired'],
-  released: ['released', 'released'],
-  revoked: ['cancelled', 'revoked'],
-  cancelled: ['cancelled', 'revoked'],
-  'never-attached': ['cancelled', 'void'],
-};
+/** Worker and lease status of an end: the domain's table, and void for a claim that left no attempt. */
+function statusesOf(end: EndKind): readonly [WorkerStatus, LeaseStatus] {
+  if (end === 'never-attached') return ['cancelled', 'void'];
+  return [ENDS[end].worker, ENDS[end].lease];
+}
 
 /** Failure recorded for ends that nobody gave a failure for. */
 const FAILURES: Partial<Readonly<Record<EndKind, Failure>>> = {
@@ -58,7 +52,7 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
     if (!row) return NOTHING;
     if (row.end_kind !== null) return recorded(row, row.end_kind);
     const decision = await decide(bytes, row, input);
-    const [workerStatus, leaseStatus] = STATUSES[decision.end];
+    const [workerStatus, leaseStatus] = statusesOf(decision.end);
     const written = await db.transaction().execute(async (trx) => {
       const { numUpdatedRows } = await fencedUpdate(trx, fence)
         .where('status', '=', row.status)
