@@ -1,6 +1,5 @@
 /** The one renderer: everything the command line shows to people is made here, from the same values that `--json` prints. */
 import Table from 'cli-table3';
-import pc from 'picocolors';
 import type { ArtifactView, AttemptView } from '../agent/types.js';
 import type { Claimed } from '../client/claim.js';
 import type { Check } from '../client/doctor.js';
@@ -10,6 +9,7 @@ import type { RunShown, SlotShown } from '../client/show.js';
 import type { Published } from '../definitions/publish.js';
 import type { BatonError } from '../domain/errors.js';
 import type { DryRun } from '../domain/wire.js';
+import { colours as pc, coloursFor } from './colours.js';
 
 const PLAIN = {
   top: '',
@@ -223,4 +223,6 @@ export function checksText(checks: readonly Check[]): string {
   );
 }
 
-export const errorText = ({ code, message }: BatonError): string => `${pc.red(code)}: ${clean(message)}`;
+/** Goes to stderr. */
+export const errorText = ({ code, message }: BatonError): string =>
+  `${coloursFor(process.stderr).red(code)}: ${clean(message)}`;

@@ -18,10 +18,10 @@ export interface CliOptions {
   readonly input?: string;
 }
 
-/** Temporal's and Baton's settings of the machine that runs the tests must not reach them. */
+/** Settings of the machine that runs the tests must not reach them: Temporal's, Baton's, and those of colours. */
 const UNSET = Object.fromEntries(
   Object.keys(process.env)
-    .filter((name) => /^(TEMPORAL|BATON)_/.test(name))
+    .filter((name) => /^((TEMPORAL|BATON)_|(NO|FORCE)_COLOR$)/.test(name))
     .map((name) => [name, undefined]),
 );
 

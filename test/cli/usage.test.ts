@@ -52,6 +52,14 @@ it('prints an error for people on stderr, and nothing on stdout', async () => {
   expect(stderr).toMatch(/^InvalidCommand: /);
 });
 
+it.each([
+  ['a CI job’s log', { CI: 'true' }, /^InvalidCommand: /],
+  ['a pipe that was promised colours', { FORCE_COLOR: '1' }, /^\u001b\[31mInvalidCommand/],
+  ['NO_COLOR before all', { FORCE_COLOR: '1', NO_COLOR: '1' }, /^InvalidCommand: /],
+])('colours an error only where somebody sees it: %s', async (_where, env, expected) => {
+  expect((await baton(['show'], { cwd, env })).stderr).toMatch(expected);
+});
+
 it('says which server does not answer, as a failure (1)', async () => {
   const { exitCode, json } = await batonJson<ErrorJson>(['show', 'r', '--address', NOWHERE], { cwd });
   expect({ exitCode, code: json.error.code }).toEqual({ exitCode: 1, code: 'TemporalUnavailable' });

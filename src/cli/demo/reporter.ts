@@ -1,12 +1,13 @@
 /** What the demo says while it works: a live line in a terminal, plain lines elsewhere, stderr when stdout is for JSON. */
 import { createLogUpdate } from 'log-update';
-import pc from 'picocolors';
+import { coloursFor, type Colours } from '../colours.js';
 
 /** Shortest time between two plain progress lines, in milliseconds. */
 const PLAIN_EVERY_MS = 2_000;
 
 export class Reporter {
   readonly #stream: NodeJS.WriteStream;
+  readonly #colours: Colours;
   readonly #live: ReturnType<typeof createLogUpdate> | null;
   readonly #start = performance.now();
   #lastPlain = 0;
@@ -14,6 +15,7 @@ export class Reporter {
   /** @param json true keeps stdout free for the one document */
   constructor(json: boolean) {
     this.#stream = json ? process.stderr : process.stdout;
+    this.#colours = coloursFor(this.#stream);
     this.#live = this.#stream.isTTY ? createLogUpdate(this.#stream) : null;
   }
 
@@ -26,7 +28,7 @@ export class Reporter {
   /** A line that stays, with the time since the demo began. */
   step(text: string): void {
     const seconds = ((performance.now() - this.#start) / 1_000).toFixed(1).padStart(6);
-    this.say(`${pc.dim(`${seconds} s`)}  ${text}`);
+    this.say(`${this.#colours.dim(`${seconds} s`)}  ${text}`);
   }
 
   /** A line about work under way: replaced by the next one in a terminal, thinned out elsewhere. */

@@ -1,8 +1,8 @@
 /** The demo's last words: checks, slots, attempts, notes and where to look, as one JSON document or for people. */
 import Table from 'cli-table3';
-import pc from 'picocolors';
 import type { AttemptView } from '../../agent/types.js';
 import type { SlotShown } from '../../client/show.js';
+import { colours as pc } from '../colours.js';
 import type { Check } from './checks.js';
 import { countNotes, type NoteCounts } from './facts.js';
 import type { Stage } from './stage.js';
