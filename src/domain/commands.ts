@@ -34,7 +34,9 @@ const signed = { actor: required('actor'), commandId: required('commandId') };
 const onSlot = { ...address, slot: required('slot') };
 const reasoned = z.strictObject({ ...onSlot, reason: text('reason').optional(), ...signed });
 
-export const COMMAND_SCHEMAS = {
+// Not exported: the worker shares this module between runs and freezes what it exports, and Zod's objects complete
+// themselves on first use.
+const COMMAND_SCHEMAS = {
   claim: z.strictObject({
     ...onSlot,
     workerClass: required('workerClass'),
