@@ -15,6 +15,9 @@ import { BEATS, reportOf, rowsOf, type Measured, type Report } from './report.js
 import { tableText } from './table.js';
 import { measureUpdates } from './updates.js';
 
+/** Rounds before the counted ones: workers run for days, and what is asked is what they cost then. */
+const WARM_UP = 36;
+
 interface Options {
   readonly json?: string;
   readonly pairs: number;
@@ -66,7 +69,7 @@ async function measureAll(lab: Lab, options: Options, interrupted: Promise<never
   const { pairs, updates, kills } = options;
   const measured: Measured = {
     launches: await measure('launches', `${pairs} launches of each side, interleaved`, () =>
-      measureLaunches(lab, pairs, 6),
+      measureLaunches(lab, pairs, WARM_UP),
     ),
     updates: await measure('updates', `${updates} reassigns of each kind beside bare updates`, () =>
       measureUpdates(lab, updates),
@@ -86,7 +89,7 @@ const settingsOf = ({ serverFile }: Options): string[] => [
     .join(' ')}`,
   'Store: SQLite file, WAL, synchronous=FULL. Control worker and host of each side are processes of their own.',
   `Both hosts: ${PLACES} places on the class queue, 2 pollers on the host queue. Bare activities: class, host, control queue; they return at once, as the agent does.`,
-  'Launch → result: Baton from BatonClient.launch (resolves the pins, writes the run’s row, starts) to result() with the slot’s JSON; bare: client.workflow.execute.',
+  `Launch → result, after ${WARM_UP} launches of each side that do not count: Baton from BatonClient.launch (resolves the pins, writes the run’s row, starts) to result() with the slot’s JSON; bare: client.workflow.execute.`,
   'Reassign: SlotHandle.reassign, which looks for an earlier answer in the store and keeps the new one; bare: executeUpdate. Bare updates stand in the column “bare 3”.',
   `SIGKILL: TTL ${KILL.ttlMs} ms. The last beat comes before the kill, so the time beyond the TTL may be below zero.`,
 ];
