@@ -42,7 +42,7 @@ const nothing = { claims: 0, failures: 0, losses: 0, releases: 0 };
 
 let fixtures: Awaited<ReturnType<typeof compileFixtures>>;
 beforeAll(async () => {
-  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts', 'support/faulty-store.ts']);
+  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts']);
 });
 afterAll(() => fixtures.remove());
 

@@ -20,7 +20,7 @@ let fixtures: Awaited<ReturnType<typeof compileFixtures>>;
 let folder: string;
 let server: TestServer;
 beforeAll(async () => {
-  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts', 'support/faulty-store.ts']);
+  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts']);
   folder = await mkdtemp(path.join(tmpdir(), 'baton-restarts-'));
   server = await startTestServer({ dataFile: path.join(folder, 'temporal.db') });
 });

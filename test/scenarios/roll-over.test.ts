@@ -15,7 +15,7 @@ const ROLLING = { rollOverEvents: 40 };
 
 let fixtures: Awaited<ReturnType<typeof compileFixtures>>;
 beforeAll(async () => {
-  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts', 'support/faulty-store.ts']);
+  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts']);
 });
 afterAll(() => fixtures.remove());
 

@@ -4,6 +4,7 @@
  */
 import { BatonError } from '../../src/domain/errors.js';
 import type { Store } from '../../src/store/port.js';
+import { watchStore, type StoreCall as Call } from '../../src/testing/watch-store.js';
 
 /** A call that went wrong: it did nothing and said so, it never answers, or it was done and the answer is lost. */
 export const FAULTS = ['fails', 'hangs', 'loses its answer'] as const;
@@ -14,32 +15,6 @@ export interface StoreCall {
   readonly name: string;
   /** Counted from 1 among the calls of that name. */
   readonly nth: number;
-}
-
-type Verb = (...args: unknown[]) => Promise<unknown>;
-const GROUPS = ['revisions', 'runs', 'attempts', 'artifacts', 'commands'] as const;
-
-/**
- * @param around is given each call and what carries it out; its outcome is the caller's
- * @returns the store, seen through `around`
- */
-export function watchStore(
-  store: Store,
-  around: (name: string, proceed: () => Promise<unknown>) => Promise<unknown>,
-): Store {
-  const groups = GROUPS.map((group) => {
-    const verbs = Object.entries(store[group] as unknown as Record<string, Verb>);
-    const watched = verbs.map(([verb, call]): [string, Verb] => [
-      verb,
-      (...args) => around(`${group}.${verb}`, () => call(...args)),
-    ]);
-    return [group, Object.fromEntries(watched)] as const;
-  });
-  return {
-    ...store,
-    ...(Object.fromEntries(groups) as unknown as Pick<Store, (typeof GROUPS)[number]>),
-    key: () => around('key', () => store.key()) as Promise<Uint8Array>,
-  };
 }
 
 export interface FaultyStore {
@@ -56,7 +31,7 @@ export function faultyStore(store: Store): FaultyStore {
   let calls: StoreCall[] = [];
   let armed: (StoreCall & { readonly how: Fault }) | undefined;
   let struck = false;
-  const around = async (name: string, proceed: () => Promise<unknown>): Promise<unknown> => {
+  const around = async ({ name }: Call, proceed: () => Promise<unknown>): Promise<unknown> => {
     const nth = calls.filter((call) => call.name === name).length + 1;
     calls.push({ name, nth });
     if (struck || armed?.name !== name || armed.nth !== nth) return proceed();
