@@ -23,7 +23,7 @@ export class Machine {
   changed = true;
 
   constructor(readonly input: RunInput) {
-    this.state = input.carried?.state ?? createRun(input);
+    this.state = input.carried?.state ?? createRun(input, Date.now());
     this.remembered = new Map(input.carried?.commands.map((command) => [command.commandId, command]));
   }
 

@@ -123,9 +123,8 @@ class Run {
       .filter((slot) => slot.state === 'failed')
       .map(({ slot, failure }) => ({ slot, failure }));
     const first = failed[0];
-    const why = first
-      ? `slot ${first.slot} failed: ${first.failure?.message ?? 'no cause given'}`
-      : 'a slot failed';
+    const ofSlot = first && `slot ${first.slot} failed: ${first.failure?.message ?? 'no cause given'}`;
+    const why = state.failure?.message ?? ofSlot ?? 'a slot failed';
     const { message } = refusal('RunFailed', why, { run: state.run });
     throw ApplicationFailure.create({
       type: 'RunFailed',

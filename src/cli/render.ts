@@ -90,6 +90,8 @@ export function showText(run: RunShown): string {
     ...(['package', 'workflow', 'binding'] as const).map((kind) =>
       pc.dim(`${kind} ${run.pins[kind].ref} sha256:${run.pins[kind].digest}`),
     ),
+    ...(run.deadline && run.status === 'running' ? [pc.dim(`deadline ${run.deadline}`)] : []),
+    ...(run.failure ? [pc.red(`${run.failure.code}: ${line(run.failure.message)}`)] : []),
     '',
     table(['slot', 'state', 'worker', 'prior worker', 'spec', counts, 'waits for'], rows),
     ...(run.source === 'store'

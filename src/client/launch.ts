@@ -97,7 +97,7 @@ async function start(session: Session, input: RunInput): Promise<void> {
     .map(([name, value]) => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }));
   if (input.searchAttributes.includes('BatonWaiting')) {
     const key = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
-    attributes.push({ key, value: waitingList(createRun(input)) });
+    attributes.push({ key, value: waitingList(createRun(input, Date.now())) });
   }
   try {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>

@@ -14,7 +14,7 @@ export async function rebuildState(store: Store, row: RunRow): Promise<RunState>
     loadPlan(store, tenant, pins),
     store.attempts.list(tenant, run),
   ]);
-  let state = createRun({ tenant, run, pins, plan });
+  let state = createRun({ tenant, run, pins, plan }, row.createdAt);
   for (const [name, rows] of group(attempts)) {
     const slot = state.slots[name];
     if (slot) state = withSlot(state, slotFrom(slot, rows, row.status !== 'running'));

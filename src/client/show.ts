@@ -20,6 +20,8 @@ export interface SlotShown {
     readonly dispatch: 'queue' | 'direct';
   };
   readonly retryTime: string | null;
+  /** When the slot fails unless it is over; null without one, and where only the store can be asked. */
+  readonly deadline: string | null;
   readonly pendingWorker: string | null;
   readonly activeWorker: string | null;
   readonly priorWorker: string | null;
@@ -43,6 +45,10 @@ export interface RunShown {
   readonly run: string;
   readonly status: RunStatus;
   readonly pins: Pins;
+  /** When the run fails unless it is over; null like a slot's. */
+  readonly deadline: string | null;
+  /** Why the run as a whole failed, where no slot says it. */
+  readonly failure: Failure | null;
   readonly slots: readonly SlotShown[];
   /** `store` when no control worker answered: gates and reassigns are not known then. */
   readonly source: 'workflow' | 'store';
@@ -55,7 +61,9 @@ export async function showRun(session: Session, run: string): Promise<RunShown> 
   const slots = await Promise.all(
     Object.values(read.state.slots).map((slot) => showSlot(session, read, slot)),
   );
-  return { tenant, run, status: read.status, pins: read.state.pins, slots, source: read.source };
+  const { state, status, source } = read;
+  const [deadline, failure] = [deadlineOf(read, state.deadline), state.failure ?? null];
+  return { tenant, run, status, pins: state.pins, deadline, failure, slots, source };
 }
 
 async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<SlotShown> {
@@ -69,6 +77,7 @@ async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<Sl
     gate,
     spec: { id, workerClasses, dispatch },
     retryTime: iso(slot.retryTime),
+    deadline: deadlineOf(read, slot.deadline),
     pendingWorker: slot.pendingWorker,
     activeWorker: slot.active?.worker ?? null,
     priorWorker: slot.prior?.worker ?? null,
@@ -102,6 +111,10 @@ async function activeExpired(session: Session, read: RunRead, slot: Slot): Promi
   });
   return isExpired(row, deadline, Date.now());
 }
+
+/** The store does not know when a slot opened. */
+const deadlineOf = ({ source }: RunRead, deadline: number | undefined): string | null =>
+  source === 'workflow' ? iso(deadline ?? null) : null;
 
 /** Without the workflow the gate is unknown, and so is what a slot in retry-wait waits for. */
 function waiting(read: RunRead, slot: Slot, expired: boolean): string | null {

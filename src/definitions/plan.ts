@@ -1,7 +1,7 @@
 /** Joins a workflow revision with a binding revision: what a run needs to know of its nodes. Pure. */
 import { BatonError } from '../domain/errors.js';
 import { utf8Bytes } from '../domain/text.js';
-import type { LaunchSpec, PlanNode, RunPlan } from '../domain/types.js';
+import type { Escalation, LaunchSpec, PlanNode, RunPlan } from '../domain/types.js';
 import { LIMITS, parseRef } from './fields.js';
 import { slotNames } from './graph.js';
 import type { StoredBinding, WorkflowDocument } from './schema.js';
@@ -34,6 +34,8 @@ export function planOf(workflow: WorkflowDocument, binding: StoredBinding, refs:
       agent: bound.agent,
       attachments: bound.attachments.map(({ kind, name, digest }) => ({ kind, name, digest })),
       launch: bound.launch.map(launchSpec),
+      ...(bound.escalate === undefined ? {} : { escalate: bound.escalate.map(escalation) }),
+      ...(node.deadline === undefined ? {} : { deadlineMs: node.deadline }),
     };
   });
   const size = utf8Bytes(JSON.stringify(nodes));
@@ -45,7 +47,7 @@ export function planOf(workflow: WorkflowDocument, binding: StoredBinding, refs:
       unit: 'bytes',
     });
   }
-  return { nodes };
+  return { nodes, ...(workflow.deadline === undefined ? {} : { deadlineMs: workflow.deadline }) };
 }
 
 function misfit(workflow: WorkflowDocument, binding: StoredBinding, refs: Refs): string | null {
@@ -77,4 +79,11 @@ function launchSpec(spec: StoredBinding['nodes'][string]['launch'][number]): Lau
       onExhausted: retry.onExhausted,
     },
   };
+}
+
+type WrittenPolicy = NonNullable<StoredBinding['nodes'][string]['escalate']>[number];
+
+function escalation({ name, after, to, reason }: WrittenPolicy): Escalation {
+  const count = after.losses === undefined ? 'failures' : 'losses';
+  return { name, count, after: after[count] ?? 1, workerClass: to, reason: reason ?? null };
 }

@@ -61,6 +61,44 @@ const launch = z
   .max(LIMITS.specs)
   .refine(...unique('specification id', (spec: { id: string }) => spec.id));
 
+/** A policy that reassigns by itself; `to` must be admitted by a specification of the node. */
+const escalation = z.strictObject({
+  name: id,
+  after: z
+    .strictObject({
+      losses: count(1, 1_000_000).optional(),
+      failures: count(1, 1_000_000).optional(),
+    })
+    .refine((after) => (after.losses === undefined) !== (after.failures === undefined), {
+      error: 'needs one of losses and failures',
+    }),
+  to: id,
+  reason: text(LIMITS.text).optional(),
+});
+
+const escalate = z
+  .array(escalation)
+  .max(LIMITS.specs)
+  .refine(...unique('policy', (policy: { name: string }) => policy.name));
+
+type BoundNode = { launch: z.output<typeof launch>; escalate?: z.output<typeof escalate> | undefined };
+
+/** What a policy says must be possible on its node, or it would never act and nobody would notice. */
+function checkEscalations({ launch: specs, escalate: policies = [] }: BoundNode, ctx: z.RefinementCtx): void {
+  const admitted = new Set(specs.flatMap((spec) => spec.workerClasses));
+  policies.forEach(({ to, after }, index) => {
+    const at = (field: string, message: string): void =>
+      ctx.addIssue({ code: 'custom', path: ['escalate', index, field], message });
+    if (!admitted.has(to)) at('to', `is a class that no launch specification of the node admits: ${to}`);
+    for (const count of ['losses', 'failures'] as const) {
+      const largest = Math.max(...specs.map((spec) => spec.retry[count]));
+      const wanted = after[count];
+      if (wanted !== undefined && wanted > Math.max(1, largest))
+        at('after', `is never reached: no specification allows more than ${largest} ${count}`);
+    }
+  });
+}
+
 const agent = z.strictObject({
   name: text(LIMITS.shortText),
   // YAML reads an unquoted 4 as a number; 1.10 would become 1.1 and is refused.
@@ -87,17 +125,20 @@ const bindingWith = <A extends z.ZodType<{ kind: string; name: string }>>(attach
     workflow: reference,
     nodes: z.record(
       id,
-      z.strictObject({
-        agent,
-        attachments: z
-          .array(attachment)
-          .max(LIMITS.attachments)
-          .refine(
-            ...unique('attachment', (item: { kind: string; name: string }) => `${item.kind}\0${item.name}`),
-          )
-          .default([]),
-        launch,
-      }),
+      z
+        .strictObject({
+          agent,
+          attachments: z
+            .array(attachment)
+            .max(LIMITS.attachments)
+            .refine(
+              ...unique('attachment', (item: { kind: string; name: string }) => `${item.kind}\0${item.name}`),
+            )
+            .default([]),
+          launch,
+          escalate: escalate.optional(),
+        })
+        .superRefine(checkEscalations),
     ),
   });
 
@@ -113,10 +154,14 @@ export const packageSchema = z.strictObject({
   binding: reference.optional(),
 });
 
+const deadline = duration(LIMITS.ttlMin, LIMITS.durationMax);
+
 const node = z.strictObject({
   node: id,
   dependsOn: ids.default([]),
   optional: z.boolean().default(false),
+  /** Time each slot has from when it first opens. */
+  deadline: deadline.optional(),
   steps: z
     .array(text(LIMITS.shortText))
     .min(1)
@@ -134,6 +179,8 @@ export const workflowSchema = z.strictObject({
   kind: z.literal('workflow'),
   name: id,
   revision,
+  /** Time a run has from its start. */
+  deadline: deadline.optional(),
   nodes: z.array(node).min(1).max(LIMITS.slots),
 });
 

@@ -119,8 +119,7 @@ export function settleAttempt(
     leaseStatus: settled.leaseStatus,
   };
   const done = { ...corrected, ending: null, prior };
-  if (settled.end !== 'success')
-    return failedForGood(explained(done, spec.retry, settled), spec.retry, settled.end);
+  if (settled.end !== 'success') return explained(done, spec.retry, settled);
   if (leftBehind(slot, ending)) return done;
   const { result } = settled;
   const nothingLeft = { active: null, before: null, reassign: null, claimFailure: null, failure: null };
@@ -132,8 +131,7 @@ function explained(slot: Slot, retry: RetryPolicy, last: { end: EndKind; failure
   // Nothing new was said: the words of the end stand, with their budget.
   if (last.failure === null && slot.failure !== null) return slot;
   const failure = last.failure;
-  const counted = last.end !== 'never-attached' && ENDS[last.end].gate === 'by mode';
-  const used = counted ? exhausted(slot, retry) : null;
+  const used = usesBudget(last.end) ? exhausted(slot, retry) : null;
   if (!used) return { ...slot, failure };
   const why = `budget of ${retry[used]} ${used} used up`;
   return {
@@ -141,6 +139,9 @@ function explained(slot: Slot, retry: RetryPolicy, last: { end: EndKind; failure
     failure: { code: failure?.code ?? 'AgentError', message: failure ? `${failure.message}; ${why}` : why },
   };
 }
+
+/** Ends after which the retry policy decides. */
+export const usesBudget = (end: EndKind): boolean => end !== 'never-attached' && ENDS[end].gate === 'by mode';
 
 /** The budget that is used up since the last reassign, if any. A budget of 0 is used up by the first end of its kind only. */
 export function exhausted({ spent }: Slot, retry: RetryPolicy): 'failures' | 'losses' | null {
@@ -196,8 +197,8 @@ function applyEnd(slot: Slot, spec: LaunchSpec, ending: Ending): Slot {
 }
 
 /** Only once the end is recorded: until then a loss may turn out to be a claim that never attached, and use up no budget. */
-function failedForGood(slot: Slot, retry: RetryPolicy, end: Exclude<EndKind, 'never-attached'>): Slot {
-  const fails = retry.onExhausted === 'fail' && ENDS[end].gate === 'by mode' && exhausted(slot, retry);
+export function failedForGood(slot: Slot, retry: RetryPolicy, end: EndKind): Slot {
+  const fails = retry.onExhausted === 'fail' && usesBudget(end) && exhausted(slot, retry);
   if (!fails || slot.state !== 'retry-wait') return slot;
   return { ...slot, state: 'failed', gate: null, retryTime: null };
 }

@@ -2,10 +2,12 @@
  * The run's transition function: state and fact in, state out, nothing done. The workflow applies its result and then
  * makes the world agree with {@link wants}. Facts that come too late (about an attempt that is over) change nothing.
  */
-import { beginAttempt, endAttempt, settleAttempt, undoClaim } from './attempt.js';
+import { beginAttempt, endAttempt, failedForGood, settleAttempt, undoClaim } from './attempt.js';
 import { applyClaiming, checkClaim } from './claim.js';
 import type { Command } from './commands.js';
 import type { Refusal } from './errors.js';
+import { timePassed } from './deadlines.js';
+import { escalated } from './escalation.js';
 import { applyReassign, checkReassign } from './reassign.js';
 import { advance, isOver, specOf, withSlot } from './run.js';
 import { applyCancelRun, applySteer, checkCancelRun, checkSteer } from './steer.js';
@@ -52,7 +54,7 @@ export function obey(state: RunState, command: Command, now: number): RunState {
 
 /** The state after something that happened. */
 export function observe(state: RunState, fact: Fact, now: number): RunState {
-  if (fact.kind === 'time-passed') return expireByDuration(state, now);
+  if (fact.kind === 'time-passed') return timePassed(state, now);
   const slot = state.slots[fact.slot];
   if (!slot) return state;
   const next = observeSlot(state, slot, fact, now);
@@ -85,8 +87,15 @@ function observeSlot(
       });
     case 'settled':
       if (slot.ending?.attempt.attempt !== fact.attempt) return slot;
-      return settleAttempt(slot, specOf(state, { ...slot, spec: slot.ending.attempt.spec }), fact.settled);
+      return settled(state, slot, fact.settled, now);
   }
+}
+
+/** The verdict of the store first; then what policies make of it, before a used-up budget may fail the slot. */
+function settled(state: RunState, slot: Slot, verdict: SettledAttempt, now: number): Slot {
+  const spec = specOf(state, { ...slot, spec: slot.ending?.attempt.spec ?? slot.spec });
+  const after = settleAttempt(slot, spec, verdict);
+  return escalated(state, after, verdict.end, now) ?? failedForGood(after, spec.retry, verdict.end);
 }
 
 const gone = (now: number) => ({
@@ -95,26 +104,3 @@ const gone = (now: number) => ({
   staged: null,
   now,
 });
-
-function expireByDuration(state: RunState, now: number): RunState {
-  let next = state;
-  for (const slot of Object.values(state.slots)) {
-    const attempt = slot.active;
-    if (
-      !attempt ||
-      slot.ending ||
-      attempt.maxDurationMs === null ||
-      now < attempt.startedAt + attempt.maxDurationMs
-    )
-      continue;
-    const failure = {
-      code: 'MaxDuration',
-      message: `the attempt took longer than ${attempt.maxDurationMs} ms`,
-    };
-    next = withSlot(
-      next,
-      endAttempt(slot, specOf(state, slot), { end: 'max-duration', failure, staged: null, now }),
-    );
-  }
-  return next === state ? state : advance(next, now);
-}

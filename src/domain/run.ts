@@ -2,16 +2,26 @@
  * A run as a whole: how it starts, when blocked slots open, and when it is over (design, section 2). Pure.
  */
 import { endAttempt } from './attempt.js';
-import type { LaunchSpec, Pins, PlanNode, RunPlan, RunState, RunStatus, Slot } from './types.js';
+import type { Failure, LaunchSpec, Pins, PlanNode, RunPlan, RunState, RunStatus, Slot } from './types.js';
 
 const OVER: ReadonlySet<Slot['state']> = new Set(['succeeded', 'failed', 'cancelled']);
 export const isOver = (slot: Slot): boolean => OVER.has(slot.state);
 
-/** State of a run at launch: slots without dependencies are open, with their first specification selected. */
-export function createRun(input: { tenant: string; run: string; pins: Pins; plan: RunPlan }): RunState {
+/**
+ * State of a run at launch: slots without dependencies are open, with their first specification selected.
+ *
+ * @param now the run's start, from which deadlines count
+ */
+export function createRun(
+  input: { tenant: string; run: string; pins: Pins; plan: RunPlan },
+  now: number,
+): RunState {
+  const { tenant, run, pins, plan } = input;
   const slots: Record<string, Slot> = {};
-  for (const node of input.plan.nodes) for (const slot of node.slots) slots[slot] = newSlot(node, slot);
-  return advance({ ...input, status: 'running', slots }, 0);
+  for (const node of plan.nodes) for (const slot of node.slots) slots[slot] = newSlot(node, slot);
+  const { deadlineMs } = plan;
+  const deadline = deadlineMs === undefined ? {} : { deadline: now + deadlineMs };
+  return advance({ tenant, run, pins, plan, status: 'running', ...deadline, slots }, now);
 }
 
 function newSlot(node: PlanNode, slot: string): Slot {
@@ -62,9 +72,15 @@ export function advance(state: RunState, now: number): RunState {
     const blocked = node.slots.filter((name) => state.slots[name]?.state === 'blocked');
     if (blocked.length === 0 || !node.dependsOn.every((dependency) => isDone(state, dependency))) continue;
     slots ??= { ...state.slots };
-    for (const name of blocked) slots[name] = { ...(slots[name] as Slot), state: 'open' };
+    for (const name of blocked) slots[name] = opened(slots[name] as Slot, node, now);
   }
   return slots ? { ...state, slots } : state;
+}
+
+/** The time that a slot has runs from here, and goes on while it is on hold. */
+function opened(slot: Slot, { deadlineMs }: PlanNode, now: number): Slot {
+  const deadline = slot.deadline ?? (deadlineMs === undefined ? undefined : now + deadlineMs);
+  return { ...slot, state: 'open', ...(deadline === undefined ? {} : { deadline }) };
 }
 
 function outcome(state: RunState): RunStatus {
@@ -115,24 +131,23 @@ function unreachable(state: RunState): ReadonlySet<string> {
  * Ends the run: every slot that is not over is cancelled, and live attempts end as `cancelled`. A success that the store
  * is verifying stands until the store has spoken.
  */
-export function endRun(state: RunState, status: Exclude<RunStatus, 'running'>, now: number): RunState {
-  const message = `the run is over: ${status}`;
+export function endRun(
+  state: RunState,
+  status: Exclude<RunStatus, 'running'>,
+  now: number,
+  failure: Failure = { code: 'Cancelled', message: `the run is over: ${status}` },
+): RunState {
   const slots: Record<string, Slot> = {};
   for (const [name, slot] of Object.entries(state.slots))
-    slots[name] = cancelled(slot, specOf(state, slot), message, now);
+    slots[name] = cancelled(slot, specOf(state, slot), failure, now);
   return { ...state, status, slots };
 }
 
 /** The slot cancelled; an attempt that is live ends with it. A slot that is over, or whose success is being verified, stays. */
-export function cancelled(slot: Slot, spec: LaunchSpec, message: string, now: number): Slot {
+export function cancelled(slot: Slot, spec: LaunchSpec, failure: Failure, now: number): Slot {
   if (isOver(slot) || (slot.state === 'active' && slot.ending)) return slot;
   if (slot.state === 'active') {
-    return endAttempt(slot, spec, {
-      end: 'cancelled',
-      failure: { code: 'Cancelled', message },
-      staged: null,
-      now,
-    });
+    return endAttempt(slot, spec, { end: 'cancelled', failure, staged: null, now });
   }
   return {
     ...slot,

@@ -71,8 +71,9 @@ export function applySteer(name: Name, state: RunState, command: ReasonedCommand
   if (name === 'releaseHold')
     return { ...slot, state: slot.hold?.from ?? 'open', gate: slot.hold?.gate ?? null, hold: null };
   const message = `${reason} (by ${command.actor})`;
+  const cancellation = { code: 'Cancelled', message };
   if (name === 'cancelSlot')
-    return { ...cancelled(slot, specOf(state, slot), message, now), failure: { code: 'Cancelled', message } };
+    return { ...cancelled(slot, specOf(state, slot), cancellation, now), failure: cancellation };
   return endAttempt(slot, specOf(state, slot), {
     end: 'revoked',
     failure: { code: 'Revoked', message },
@@ -81,12 +82,13 @@ export function applySteer(name: Name, state: RunState, command: ReasonedCommand
   });
 }
 
+/** Whether a claim or a success of the slot is being recorded. */
+export const isBeingRecorded = (slot: Slot): boolean =>
+  slot.state === 'claiming' || (slot.state === 'active' && slot.ending !== null);
+
 /** A slot whose claim or success is being recorded. Such a success may be the one that ends the run: it is waited for. */
-export function slotBeingRecorded(state: RunState): Slot | undefined {
-  return Object.values(state.slots).find(
-    (slot) => slot.state === 'claiming' || (slot.state === 'active' && slot.ending),
-  );
-}
+export const slotBeingRecorded = (state: RunState): Slot | undefined =>
+  Object.values(state.slots).find(isBeingRecorded);
 
 export function checkCancelRun(state: RunState, command: CancelRunCommand, now: number): Refusal | null {
   const beingRecorded = slotBeingRecorded(state);

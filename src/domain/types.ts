@@ -53,6 +53,20 @@ export interface LaunchSpec {
   readonly retry: RetryPolicy;
 }
 
+/**
+ * A policy of a node: when that many losses or failures have been counted since the last reassign, the slot is reassigned to
+ * another class. Each policy acts once in a slot's life, so that budgets still end a slot that nobody can do.
+ */
+export interface Escalation {
+  /** Names the policy's actor: `policy:<name>`. */
+  readonly name: string;
+  readonly count: 'failures' | 'losses';
+  readonly after: number;
+  readonly workerClass: string;
+  /** Recorded with the reassign; null: the count in words. */
+  readonly reason: string | null;
+}
+
 /** A node of the workflow revision joined with its binding: all that a run needs to know of it. */
 export interface PlanNode {
   readonly node: string;
@@ -65,10 +79,16 @@ export interface PlanNode {
   readonly agent: AgentRef;
   readonly attachments: readonly Attachment[];
   readonly launch: readonly LaunchSpec[];
+  /** In order of precedence. Absent: none. */
+  readonly escalate?: readonly Escalation[];
+  /** Time a slot has from when it first opens; absent: no limit. */
+  readonly deadlineMs?: number;
 }
 
 export interface RunPlan {
   readonly nodes: readonly PlanNode[];
+  /** Time the run has from its start; absent: no limit. */
+  readonly deadlineMs?: number;
 }
 
 export const SLOT_STATES = [
@@ -238,6 +258,10 @@ export interface Slot {
     readonly actor: string;
     readonly at: number;
   } | null;
+  /** When the slot fails unless it is over by then; set when it first opens, if its node has a deadline. */
+  readonly deadline?: number;
+  /** Names of the escalations that have acted. */
+  readonly escalated?: readonly string[];
   /** Why the last claim failed and how many in a row did; a claim failure is not an attempt. */
   readonly claimFailure: (Failure & { readonly at: number; readonly times: number }) | null;
 }
@@ -249,6 +273,10 @@ export interface RunState {
   readonly pins: Pins;
   readonly plan: RunPlan;
   readonly status: RunStatus;
+  /** When the run fails unless it is over by then, if its workflow has a deadline. */
+  readonly deadline?: number;
+  /** Why the run as a whole failed, where no slot says it. */
+  readonly failure?: Failure;
   /** Keyed by slot name, in plan order. */
   readonly slots: Readonly<Record<string, Slot>>;
 }

@@ -5,8 +5,13 @@ import type { RunState, Slot } from './types.js';
 
 const time = (at: number): string => new Date(at).toISOString();
 
-/** Null when the slot is over. */
+/** What the slot waits for, and until when; null when it is over. */
 export function waitsFor(state: RunState, slot: Slot): string | null {
+  const what = awaited(state, slot);
+  return what === null || slot.deadline === undefined ? what : `${what}, until ${time(slot.deadline)}`;
+}
+
+function awaited(state: RunState, slot: Slot): string | null {
   if (slot.ending)
     return slot.state === 'active'
       ? 'the success to be recorded'

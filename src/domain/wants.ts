@@ -4,12 +4,16 @@
  */
 import { pauseMs } from './attempt.js';
 import { unclaimable } from './claim.js';
+import { runDeadline, slotDeadline } from './deadlines.js';
 import { observe } from './decide.js';
 import { isOver, specOf } from './run.js';
 import type { AttemptRef, Ending, LaunchSpec, RunState, RunStatus, Slot } from './types.js';
 
 /** More pending activities than this would bring a run near the server's limit; further offers wait in slot order. */
 export const MAX_PENDING = 1_000;
+
+/** Shortest time from a failed claim to the next offer. */
+const MIN_CLAIM_PAUSE_MS = 200;
 
 export interface Wants {
   readonly offers: ReadonlyMap<string, { readonly spec: LaunchSpec; readonly workerClass: string }>;
@@ -31,12 +35,14 @@ export function wants(state: RunState, now: number): Wants {
   const wake = (at: number) => {
     if (deadline === null || at < deadline) deadline = at;
   };
+  const due = runDeadline(state);
+  if (due !== null) wake(due);
   for (const slot of Object.values(state.slots)) {
+    const slotDue = slotDeadline(slot);
+    if (slotDue !== null) wake(slotDue);
     if (slot.ending) settles.set(slot.slot, slot.ending);
-    else if (slot.active) {
-      leases.set(slot.active.attempt, { slot, attempt: slot.active });
-      if (slot.active.maxDurationMs !== null) wake(slot.active.startedAt + slot.active.maxDurationMs);
-    } else if (state.status === 'running' && specOf(state, slot).dispatch === 'queue') {
+    else if (slot.active) leases.set(slot.active.attempt, { slot, attempt: slot.active });
+    else if (state.status === 'running' && specOf(state, slot).dispatch === 'queue') {
       const from = offerFrom(state, slot);
       if (from === null) continue;
       if (from <= now) claimable.push(slot);
@@ -59,8 +65,8 @@ function offerFrom(state: RunState, slot: Slot): number | null {
   const from = slot.gate === 'time' ? (slot.retryTime ?? 0) : 0;
   if (unclaimable(slot, from)) return null;
   if (!slot.claimFailure) return from;
-  // A claim that keeps failing (damaged pins, a host that dies before it attaches) must not spin.
-  const pause = pauseMs(specOf(state, slot).retry, slot.claimFailure.times);
+  // A claim that keeps failing (damaged pins, a host that dies before it attaches) must not spin, not even without a backoff.
+  const pause = Math.max(MIN_CLAIM_PAUSE_MS, pauseMs(specOf(state, slot).retry, slot.claimFailure.times));
   return Math.max(from, slot.claimFailure.at + pause);
 }
 

@@ -1,6 +1,6 @@
 /** Random small plans, and random steps of a history of them. */
 import fc from 'fast-check';
-import type { EndKind, PlanNode, RunPlan } from '../../src/domain/types.js';
+import type { EndKind, Escalation, PlanNode, RunPlan } from '../../src/domain/types.js';
 import { node, retry, spec } from './kit.js';
 
 const policy = fc.record({
@@ -16,7 +16,26 @@ const someSpec = (id: string, workerClasses: string[]) =>
       spec(id, { workerClasses, dispatch, retry: retry(given), lease: { ttlMs: 60_000, maxDurationMs } }),
     );
 
+const someEscalation: fc.Arbitrary<Escalation> = fc.record(
+  {
+    name: fc.constantFrom('first', 'second'),
+    count: fc.constantFrom('losses' as const, 'failures' as const),
+    after: fc.integer({ min: 1, max: 2 }),
+    workerClass: fc.constantFrom('senior', 'human', 'coder'),
+    reason: fc.constantFrom(null, 'because'),
+  },
+  { noNullPrototype: true },
+);
+/** Mostly none, so that most histories are ended by something else. */
+const someDeadline = fc.option(fc.constantFrom(15_000, 60_000), { nil: undefined, freq: 1 });
+const seldom = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(undefined) },
+  { weight: 1, arbitrary: someDeadline },
+);
+
 const someNode = fc.record({
+  deadlineMs: seldom,
+  escalate: fc.uniqueArray(someEscalation, { maxLength: 2, selector: ({ name }) => name }),
   slots: fc.integer({ min: 1, max: 2 }),
   optional: fc.boolean(),
   // Each bit: depends on an earlier node.
@@ -26,9 +45,10 @@ const someNode = fc.record({
 
 /** A plan of one to four nodes; dependencies point backwards only. */
 export const somePlan: fc.Arbitrary<RunPlan> = fc
-  .array(someNode, { minLength: 1, maxLength: 4 })
-  .map((nodes) => ({
-    nodes: nodes.map(({ slots, optional, dependsOn, launch }, index): PlanNode => {
+  .tuple(fc.array(someNode, { minLength: 1, maxLength: 4 }), seldom)
+  .map(([nodes, runDeadline]) => ({
+    ...(runDeadline === undefined ? {} : { deadlineMs: runDeadline }),
+    nodes: nodes.map(({ slots, optional, dependsOn, launch, escalate, deadlineMs }, index): PlanNode => {
       const name = `n${index}`;
       return node(name, {
         slots: slots === 1 ? [name] : [`${name}.1`, `${name}.2`],
@@ -37,6 +57,8 @@ export const somePlan: fc.Arbitrary<RunPlan> = fc
           other < index && dependsOn & (1 << other) ? [`n${other}`] : [],
         ),
         launch,
+        escalate,
+        ...(deadlineMs === undefined ? {} : { deadlineMs }),
       });
     }),
   }));

@@ -64,7 +64,7 @@ export function deepFreeze<T>(value: T): T {
 
 export const start = (...nodes: PlanNode[]): RunState => {
   const plan: RunPlan = { nodes: nodes.length > 0 ? nodes : [node('a')] };
-  return deepFreeze(createRun({ tenant: 'acme', run: 'r1', pins, plan }));
+  return deepFreeze(createRun({ tenant: 'acme', run: 'r1', pins, plan }, NOW));
 };
 
 export function slotOf(state: RunState, name = 'a'): Slot {

@@ -32,7 +32,7 @@ export class World {
   private sequence = 0;
 
   constructor(plan: RunPlan) {
-    this.state = deepFreeze(createRun({ tenant: 'acme', run: 'r1', pins, plan }));
+    this.state = deepFreeze(createRun({ tenant: 'acme', run: 'r1', pins, plan }, NOW));
   }
 
   get slots(): Slot[] {
@@ -219,6 +219,9 @@ export class World {
     this.state = deepFreeze(carried);
     for (const [name, now] of Object.entries(this.state.slots)) {
       const was = before.slots[name];
+      // A policy's reassign restarts the budgets as a person's does.
+      if ((now.escalated?.length ?? 0) > (was?.escalated?.length ?? 0))
+        this.reassigns.set(name, (this.reassigns.get(name) ?? 0) + 1);
       if (was?.state === 'claiming' && now.state === 'cancelled') this.unanswered.add(name);
       if (now.state === 'cancelled' && was?.active && !was.ending && now.ending?.end === 'cancelled')
         this.note(name, was.active.attempt, 'cancelled');

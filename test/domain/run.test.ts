@@ -46,7 +46,9 @@ describe('launch', () => {
   });
   test('a node without specification is refused', () => {
     const plan = { nodes: [node('a', { launch: [] })] };
-    expect(() => createRun({ tenant: 'acme', run: 'r1', pins, plan })).toThrow('no launch specification');
+    expect(() => createRun({ tenant: 'acme', run: 'r1', pins, plan }, NOW)).toThrow(
+      'no launch specification',
+    );
   });
 });
 

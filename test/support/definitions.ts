@@ -34,29 +34,39 @@ export interface NodeOptions {
   readonly slots?: number | readonly string[];
   readonly launch?: readonly Record<string, unknown>[];
   readonly prompt?: string;
+  readonly deadline?: string;
+  readonly escalate?: readonly Record<string, unknown>[];
 }
 
 /** Package, workflow and binding of one name. */
-export function documents(nodes: Readonly<Record<string, NodeOptions>>, name = 'job'): unknown[] {
+export function documents(
+  nodes: Readonly<Record<string, NodeOptions>>,
+  name = 'job',
+  deadline?: string,
+): unknown[] {
   return [
     { kind: 'package', name, outcome: 'A test.', content: {}, workflow: name, binding: name },
     {
       kind: 'workflow',
       name,
-      nodes: Object.entries(nodes).map(([node, { launch: _launch, prompt: _prompt, ...rest }]) => ({
-        node,
-        ...rest,
-      })),
+      ...(deadline ? { deadline } : {}),
+      nodes: Object.entries(nodes).map(
+        ([node, { launch: _launch, prompt: _prompt, escalate: _escalate, ...rest }]) => ({
+          node,
+          ...rest,
+        }),
+      ),
     },
     {
       kind: 'binding',
       name,
       workflow: name,
       nodes: Object.fromEntries(
-        Object.entries(nodes).map(([node, { launch = [spec()], prompt }]) => [
+        Object.entries(nodes).map(([node, { launch = [spec()], prompt, escalate }]) => [
           node,
           {
             agent: { name: 'tester', revision: '1' },
+            ...(escalate ? { escalate } : {}),
             attachments: prompt === undefined ? [] : [{ kind: 'prompt', name: 'main', text: prompt }],
             launch,
           },

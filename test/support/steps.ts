@@ -9,10 +9,10 @@ import { waitFor } from './wait.js';
 export async function launchNodes(
   baton: Baton,
   nodes: Readonly<Record<string, NodeOptions>>,
-  options: { rollOverEvents?: number; run?: string } = {},
+  { deadline, ...options }: { rollOverEvents?: number; run?: string; deadline?: string } = {},
 ): Promise<LaunchedRun> {
   const client = baton.as();
-  await client.publish({ documents: documents(nodes) });
+  await client.publish({ documents: documents(nodes, 'job', deadline) });
   return client.launch({ package: 'job', ...options });
 }
 

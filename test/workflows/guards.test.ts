@@ -56,7 +56,7 @@ async function craft(
 ) {
   const pin = { ref: 'job@1', digest: '0'.repeat(64) };
   const base = { tenant: baton.tenant, run, pins: { package: pin, workflow: pin, binding: pin }, plan };
-  const fresh = createRun(base);
+  const fresh = createRun(base, Date.now());
   const first = fresh.slots['a'];
   if (!first) throw new Error('the plan has a slot a');
   const slot: Slot = {
