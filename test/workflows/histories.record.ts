@@ -7,6 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'vitest';
 import { defineAgent } from '../../src/agent/types.js';
+import { workflowIdOf } from '../../src/domain/wire.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { spec } from '../support/definitions.js';
 import { executionsOf, HISTORIES, recordHistory } from '../support/histories.js';
@@ -106,4 +107,65 @@ test('records holds, revocation and cancels', async () => {
   await run.cancel({ reason: 'enough' });
   await waitFor(async () => (await run.show()).status === 'cancelled');
   await keep('hold-revoke-cancel', baton, run.run);
+}, 60_000);
+
+test('records a policy that escalates, a slot past its deadline and a run past its own', async () => {
+  const baton = await startBaton();
+  const failing = defineAgent({
+    workerClass: 'coder',
+    run: async () => {
+      throw new Error('not able');
+    },
+  });
+  await baton.startHost([failing, quick('senior')]);
+  const queue = (workerClass: string) =>
+    spec({ id: workerClass, dispatch: 'queue', classes: [workerClass], ttl: '10s' });
+  const run = await launchNodes(
+    baton,
+    {
+      escalated: {
+        launch: [queue('coder'), queue('senior')],
+        escalate: [{ name: 'too-hard', after: { failures: 1 }, to: 'senior' }],
+      },
+      late: { launch: [queue('nobody')], optional: true, deadline: '2s' },
+      never: { launch: [queue('nobody')], dependsOn: ['escalated', 'late'] },
+    },
+    { deadline: '4s' },
+  );
+  await waitFor(async () => (await run.show()).status === 'failed');
+  await keep('policies-deadlines', baton, run.run);
+}, 60_000);
+
+test('records a reassign that takes an offer back, a release, and a cancel by Temporal', async () => {
+  const baton = await startBaton();
+  const queue = (workerClass: string) =>
+    spec({ id: workerClass, dispatch: 'queue', classes: [workerClass], ttl: '10s' });
+  const run = await launchNodes(baton, {
+    a: { launch: [queue('coder'), queue('nobody'), queue('senior')] },
+    b: { launch: [spec({ ttl: '20s' })] },
+  });
+  const patient = (workerClass: string) =>
+    defineAgent({
+      workerClass,
+      run: (ctx) =>
+        new Promise((_resolve, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(new Error('told'))),
+        ),
+    });
+  const host = await baton.startHost([patient('coder')]);
+  const slot = run.slot('a');
+  await waitFor(async () => (await slot.show()).state === 'active');
+  await host.shutdown();
+  await untilSettled(run);
+  // An offer to the class is out again since the release: this reassign takes it back, and the next one takes its own back.
+  await slot.reassign({ workerClass: 'nobody', reason: 'try others' });
+  await slot.reassign({ workerClass: 'senior', reason: 'nobody came' });
+  await baton.startHost([patient('senior')]);
+  await waitFor(async () => (await slot.show()).state === 'active');
+  const { lease } = await run.slot('b').claim({ workerClass: 'coder', worker: 'w1' });
+  await run.slot('b').release(lease.token, { reason: 'not mine' });
+  await untilSettled(run, 'b');
+  await baton.temporal.workflow.getHandle(workflowIdOf(baton.tenant, run.run)).cancel();
+  await waitFor(async () => (await run.show()).status === 'cancelled');
+  await keep('offers-temporal-cancel', baton, run.run);
 }, 60_000);

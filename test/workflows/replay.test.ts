@@ -23,6 +23,8 @@ describe('replay of recorded runs', () => {
     expect(names).toEqual([
       'direct-expiry-reassign',
       'hold-revoke-cancel',
+      'offers-temporal-cancel',
+      'policies-deadlines',
       'queue-success',
       'roll-over-1',
       'roll-over-2',
