@@ -141,8 +141,9 @@ describe('lease of a hosted agent', () => {
           name: 'rolling',
           workflow: 'rolling',
           nodes: {
-            long: { agent: { name: 'x', revision: '1' }, attachments: [], launch: oneSpec('long', '2s') },
-            q: { agent: { name: 'x', revision: '1' }, attachments: [], launch: oneSpec('quick', '2s') },
+            long: { agent: { name: 'x', revision: '1' }, attachments: [], launch: oneSpec('long', '4s') },
+            // Long: on a busy machine eight attachments may take their time, and a loss would wait for a reassign.
+            q: { agent: { name: 'x', revision: '1' }, attachments: [], launch: oneSpec('quick', '20s') },
           },
         },
       ],
@@ -158,7 +159,7 @@ describe('lease of a hosted agent', () => {
       async () => (await run.show()).slots.filter(({ state }) => state === 'succeeded').length === 8,
     );
     // Longer than the TTL after the last roll-over: the new activity is beaten, not only attached.
-    await sleep(2_500);
+    await sleep(4_500);
     await long.runs[0]?.ctx.save({ kind: 'source', name: 'after', content: 'still here' });
     long.runs[0]?.end();
     await run.result();
