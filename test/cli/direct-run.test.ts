@@ -38,7 +38,7 @@ beforeAll(async () => {
   const nodes = {
     research: {
       launch: [
-        spec({ id: 'fast', classes: ['researcher'], ttl: '4s' }),
+        spec({ id: 'fast', classes: ['researcher'], ttl: '10s' }),
         spec({ id: 'slow', classes: ['senior'], ttl: '60s' }),
       ],
     },
@@ -88,7 +88,7 @@ it('carries a run from launch to close, over a lost worker', { timeout: 180_000 
     slot: 'research',
     number: 1,
     epoch: 1,
-    lease: { ttlSeconds: 4 },
+    lease: { ttlSeconds: 10 },
   });
   const lease = ['--lease', first.lease.token];
   await writeFile(path.join(cwd, 'notes.md'), '# Notes\n');
