@@ -18,7 +18,7 @@ export class Steps {
    * @param name unique in the slot; two calls at once share one run of `fn`
    * @param fn its result must be JSON; a throw saves nothing, so that the next call runs it again
    */
-  async step<T extends Json>(name: string, fn: () => Promise<T> | T): Promise<T> {
+  async step<T>(name: string, fn: () => Promise<T> | T): Promise<T> {
     checkName('step', name);
     let running = this.#running.get(name);
     if (!running) {
@@ -28,7 +28,7 @@ export class Steps {
     return running as Promise<T>;
   }
 
-  async #once(name: string, fn: () => Promise<Json> | Json): Promise<Json> {
+  async #once(name: string, fn: () => unknown): Promise<Json> {
     const saved = await this.saves.newest((row) => row.step === name);
     if (saved) return this.saves.valueOf(saved);
     // No new work without authority: a detached attempt may have a successor already.

@@ -90,9 +90,10 @@ export interface AgentContext {
   readonly signal: AbortSignal;
   /**
    * Runs `fn` once per slot: its result is saved under the live lease and every later call, also of a successor, gets the
-   * saved value without running `fn`. Two calls at once with one name share one run.
+   * saved value without running `fn`. Two calls at once with one name share one run. The result must be JSON (nothing is
+   * null), at most what an artifact may have; `T` is what that JSON is taken for.
    */
-  step<T extends Json>(name: string, fn: () => Promise<T> | T): Promise<T>;
+  step<T>(name: string, fn: () => Promise<T> | T): Promise<T>;
   /** Saves a checkpoint. The newest of a name, of any attempt of the slot, is what {@link lastCheckpoint} gives. */
   checkpoint(name: string, value: Json): Promise<ArtifactRow>;
   lastCheckpoint(name: string): Promise<{ value: Json; attempt: string } | null>;

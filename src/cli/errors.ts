@@ -16,7 +16,11 @@ export const isCommanderError = (error: unknown): error is CommanderError =>
 export function asBatonError(error: unknown): BatonError {
   if (error instanceof BatonError) return error;
   if (isCommanderError(error)) {
-    const said = error.message.replace(/^error: /, '').replace(/\.?\s*\n.*$/s, '');
+    const said = error.message
+      .replace(/^error: /, '')
+      .replace(/\s*\n\s*(?=\(Did you mean)/, ' ')
+      .replace(/\s*\n.*$/s, '')
+      .replace(/\.$/, '');
     return new BatonError(
       'InvalidCommand',
       `${said}. See \`baton --help\`.`,

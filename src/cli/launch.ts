@@ -33,9 +33,9 @@ export function registerLaunch(program: Command): void {
             ? undefined
             : integerInput('roll-over-events', options.rollOverEvents);
         const client = await context.client();
-        const name = isFile(target) ? await publishFile(client, target) : target;
+        const refs = isFile(target) ? await publishFile(client, target) : { package: target };
         const { launched } = await client.launch({
-          package: name,
+          ...refs,
           ...(options.workflow === undefined ? {} : { workflow: options.workflow }),
           ...(options.binding === undefined ? {} : { binding: options.binding }),
           ...(options.run === undefined ? {} : { run: options.run }),
@@ -53,14 +53,33 @@ const isFile = (target: string): boolean =>
   target.includes('/') ||
   (existsSync(target) && statSync(target).isFile());
 
-async function publishFile(client: import('../client/client.js').BatonClient, file: string): Promise<string> {
-  const published = await client.publish({ files: [file] });
-  const packages = published.filter(({ kind }) => kind === 'package');
+/**
+ * What is launched is what the file says: where its package names a workflow or binding without a revision and the file holds
+ * one of that name, the revision that this file has become, and not one that somebody published since.
+ */
+async function publishFile(
+  client: import('../client/client.js').BatonClient,
+  file: string,
+): Promise<{ package: string; workflow?: string; binding?: string }> {
+  const { readDefinitions } = await import('../definitions/read.js');
+  const definitions = await readDefinitions([file]);
+  const packages = definitions.filter(({ kind }) => kind === 'package');
   const [only] = packages;
-  if (only && packages.length === 1) return only.ref;
-  throw BatonError.of(
-    'InvalidCommand',
-    `a file to launch must hold one package, this one holds ${packages.length}`,
-    { field: 'file', file },
-  );
+  if (!only || packages.length > 1) {
+    throw BatonError.of(
+      'InvalidCommand',
+      `a file to launch must hold one package, this one holds ${packages.length}`,
+      { field: 'file', file },
+    );
+  }
+  const published = await client.publish({ definitions });
+  const ofFile = (kind: 'package' | 'workflow' | 'binding', name: unknown): string | undefined =>
+    published.findLast((one) => one.kind === kind && one.name === name)?.ref;
+  const content = only.content as { workflow?: unknown; binding?: unknown };
+  const [workflow, binding] = [ofFile('workflow', content.workflow), ofFile('binding', content.binding)];
+  return {
+    package: ofFile('package', only.name) ?? only.name,
+    ...(workflow === undefined ? {} : { workflow }),
+    ...(binding === undefined ? {} : { binding }),
+  };
 }

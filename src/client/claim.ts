@@ -10,7 +10,7 @@ import { pause } from './authority.js';
 import { commandIdOf, sendCommand } from './commands.js';
 import { keepAnswer, recallAnswer } from './first-answer.js';
 import type { HolderAnswer } from './holder.js';
-import type { Session } from './session.js';
+import { runNotFound, type Session } from './session.js';
 import { leaseToken } from './token.js';
 
 export interface ClaimRequest {
@@ -41,6 +41,10 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
   const commandId = commandIdOf(request.commandId);
   const { run, slot, workerClass, worker, owner, spec } = request;
   const until = performance.now() + session.timeoutMs;
+  // The token is made from this store. Without the run's row it is another one than the run's, and the claim would take the
+  // slot for a lease that nobody can hold.
+  const store = await session.store();
+  if ((await store.runs.get(session.tenant, run)) === null) throw runNotFound(session, run);
   const answer = await sendCommand(session, 'claim', {
     run,
     slot,
@@ -53,7 +57,6 @@ export async function claim(session: Session, request: ClaimRequest): Promise<Cl
   const attempt = answer.attempt?.attempt;
   if (attempt === undefined)
     throw BatonError.of('Internal', 'the run answered a claim without an attempt', { run, slot, commandId });
-  const store = await session.store();
   const row = await untilAttached(session, { run, slot, attempt, commandId }, until);
   const token = leaseToken(await store.key(), attempt, commandId);
   // The token is computed each time; what is kept is the rest, so that a repeat hands over what the first answer did.

@@ -2,6 +2,7 @@
 import os from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { accept as acceptRevision, Published } from '../definitions/publish.js';
+import type { Definition } from '../definitions/read.js';
 import { BatonError } from '../domain/errors.js';
 import { checkId } from '../domain/text.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
@@ -108,6 +109,8 @@ export class BatonClient {
   async publish(input: {
     files?: readonly string[];
     documents?: readonly unknown[];
+    /** Read and checked before. */
+    definitions?: readonly Definition[];
     draft?: boolean;
   }): Promise<readonly Published[]> {
     const { tenant, actor } = this.#session;

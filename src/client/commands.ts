@@ -129,10 +129,10 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
   const { client, tenant } = session;
   const { run } = command;
   const view = await describeExecution(client, { tenant, run });
+  const row = session.hasStore ? await (await session.store()).runs.get(tenant, run) : null;
   if (view?.running)
     throw BatonError.of('RollingOver', 'the run continued as new under the command', { run });
   if (!view) {
-    const row = session.hasStore ? await (await session.store()).runs.get(tenant, run) : null;
     // Temporal forgets closed runs after its retention; a row that says "running" without a workflow is an unfinished launch.
     if (row && row.status !== 'running') throw closed(run, row.status);
     throw runNotFound(session, run);
@@ -141,7 +141,8 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
     const earlier = await answerOfClosed(session, command);
     if (earlier) return earlier;
   }
-  throw closed(run, statusOf(view, 'running'));
+  // Temporal lists a run that a command cancelled as failed; its row knows better.
+  throw closed(run, statusOf(view, row?.status ?? 'running'));
 }
 
 const closed = (run: string, status: string): BatonError =>

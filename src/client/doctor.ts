@@ -29,6 +29,8 @@ const KEYWORD_LIST = 7;
 /** TASK_QUEUE_TYPE_WORKFLOW. */
 const WORKFLOW_QUEUE = 1;
 
+const POLLED_WITHIN_MS = 75_000;
+
 /** @param options.fix registers what is missing and settles what is left over */
 export async function examineServer(
   client: BatonClient,
@@ -37,6 +39,7 @@ export async function examineServer(
   const session = BatonClient.sessionOf(client);
   const checks: Check[] = [];
   for (const [name, look] of [
+    ['store', storeCheck],
     ['namespace', namespaceCheck],
     ['search attributes', attributesCheck],
     ['control worker', workerCheck],
@@ -54,6 +57,17 @@ export async function examineServer(
 type Found = Omit<Check, 'check'>;
 const ok = (message: string, fixed = false): Found => ({ status: 'ok', message, fixed });
 const warning = (message: string): Found => ({ status: 'warning', message, fixed: false });
+
+/** A store at a mistyped path is made anew and knows nothing, and everything after that says so in other words. */
+async function storeCheck(session: Session): Promise<Found> {
+  const store = await session.store();
+  const { engine, location } = store.describe();
+  const runs = (await store.runs.list(session.tenant)).length;
+  if (runs > 0) return ok(`${engine} ${location}: ${runs} runs of tenant ${session.tenant}`);
+  return warning(
+    `${engine} ${location} has no run of tenant ${session.tenant}: if there should be some, name their store with --store or BATON_STORE`,
+  );
+}
 
 async function namespaceCheck({ client }: Session): Promise<Found> {
   const { namespace } = client.options;
@@ -89,8 +103,11 @@ async function workerCheck({ client, taskQueue }: Session): Promise<Found> {
       taskQueueType: WORKFLOW_QUEUE,
     }),
   );
-  const pollers = found.pollers.length;
-  if (pollers > 0) return ok(`${pollers} polling on ${taskQueue}`);
+  // The server lists pollers for minutes after they are gone; one that lives comes back at least once a minute.
+  const pollers = found.pollers.filter(
+    ({ lastAccessTime }) => Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < POLLED_WITHIN_MS,
+  ).length;
+  if (pollers > 0) return ok(`${pollers} polling on ${taskQueue} in the last minute`);
   return {
     status: 'failed',
     message: `none polls on ${taskQueue}: start one with \`baton worker\``,

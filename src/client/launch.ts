@@ -7,7 +7,7 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { BatonError } from '../domain/errors.js';
 import { createRun } from '../domain/run.js';
-import { checkId, checkInline } from '../domain/text.js';
+import { checkFields, checkId, checkInline } from '../domain/text.js';
 import type { Pins } from '../domain/types.js';
 import { RUN_WORKFLOW, SEARCH_ATTRIBUTES, workflowIdOf, type RunInput } from '../domain/wire.js';
 import { waitingList } from '../domain/waits.js';
@@ -34,6 +34,15 @@ export interface LaunchRequest {
   readonly rollOverEvents?: number;
 }
 
+const FIELDS: readonly (keyof LaunchRequest)[] = [
+  'package',
+  'workflow',
+  'binding',
+  'run',
+  'input',
+  'rollOverEvents',
+];
+
 /** The JSON of `baton launch`. */
 export interface Launched {
   readonly tenant: string;
@@ -51,6 +60,7 @@ export interface Launched {
  */
 export async function launch(session: Session, request: LaunchRequest): Promise<Launched> {
   const { tenant } = session;
+  checkFields('a launch', request, FIELDS);
   const input = request.input ?? null;
   checkInline('input', input);
   const rollOverEvents = checkRollOver(request.rollOverEvents);

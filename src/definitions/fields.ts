@@ -78,7 +78,10 @@ export const duration = (min: number, max: number) =>
     }
     const rounded = Math.round(parsed);
     if (rounded < min || rounded > max) {
-      ctx.addIssue({ code: 'custom', message: `must be from ${ms(min)} to ${ms(max)}` });
+      ctx.addIssue({
+        code: 'custom',
+        message: `must be from ${ms(min)} to ${ms(max)}, and is ${rounded} ms`,
+      });
       return z.NEVER;
     }
     return rounded;

@@ -24,7 +24,10 @@ export const ERROR_CODES = {
     'A text or value is over its limit.',
     'Shorten it, or save it as an artifact and pass its name.',
   ),
-  RunNotFound: refused('The tenant has no such run.', 'Check --tenant and the run id with `baton list`.'),
+  RunNotFound: refused(
+    'The tenant has no such run.',
+    'Check --tenant, --store and the run id with `baton list`.',
+  ),
   RunClosed: refused('The run is over.', 'Launch a new run.'),
   RunMismatch: refused(
     'The command names another run than the one it was sent to.',

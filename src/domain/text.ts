@@ -102,3 +102,16 @@ function jsonOf(value: unknown): string | undefined {
     return undefined;
   }
 }
+
+/**
+ * Options given from JavaScript have no compiler: a misspelt one must not be ignored.
+ *
+ * @throws BatonError `InvalidCommand` naming the first field that is not known
+ */
+export function checkFields(what: string, given: object, known: readonly string[]): void {
+  const field = Object.keys(given).find((name) => !known.includes(name));
+  if (field === undefined) return;
+  throw BatonError.of('InvalidCommand', `${what} has no field \`${field}\`; it has ${known.join(', ')}`, {
+    field,
+  });
+}

@@ -1,9 +1,12 @@
 /** What a slot waits for and who may act, in words: for `show`, `watch` and the Temporal UI. Pure. */
 import { exhausted } from './attempt.js';
 import { nodeOf, specOf } from './run.js';
-import type { RunState, Slot } from './types.js';
+import type { Failure, RunState, Slot } from './types.js';
 
 const time = (at: number): string => new Date(at).toISOString();
+
+const firstWords = ({ code, message }: Failure): string =>
+  message.length > 160 ? `${code}: ${message.slice(0, 160)}…` : `${code}: ${message}`;
 
 /** What the slot waits for, and until when; null when it is over. */
 export function waitsFor(state: RunState, slot: Slot): string | null {
@@ -25,7 +28,7 @@ function awaited(state: RunState, slot: Slot): string | null {
     case 'blocked':
       return `nodes ${nodeOf(state.plan, slot.node).dependsOn.join(', ')}`;
     case 'open':
-      return slot.claimFailure ? `${by} (last claim failed: ${slot.claimFailure.code})` : by;
+      return slot.claimFailure ? `${by} (last claim failed: ${firstWords(slot.claimFailure)})` : by;
     case 'claiming':
       return `the claim of ${slot.pendingWorker ?? 'a worker'}`;
     case 'active':

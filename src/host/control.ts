@@ -46,6 +46,8 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     },
     maxConcurrentActivityTaskExecutions: 200,
     shutdownForceTime: '15s',
+    // A run whose control worker was killed is answered by another one after this time, not after Temporal's ten seconds.
+    stickyQueueScheduleToStartTimeout: '3s',
   });
   let run: Promise<void> | undefined;
   return {

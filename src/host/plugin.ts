@@ -6,6 +6,7 @@ import { SimplePlugin } from '@temporalio/plugin';
 import type { Worker } from '@temporalio/worker';
 import type { AgentDefinition } from '../agent/types.js';
 import { BatonError } from '../domain/errors.js';
+import { checkFields } from '../domain/text.js';
 import { openStore } from '../store/open.js';
 import type { Store } from '../store/port.js';
 import { startControlWorker } from './control.js';
@@ -32,6 +33,16 @@ export interface BatonPluginOptions {
   readonly drain?: number;
 }
 
+const FIELDS: readonly (keyof BatonPluginOptions)[] = [
+  'store',
+  'agents',
+  'control',
+  'taskQueue',
+  'host',
+  'owner',
+  'drain',
+];
+
 /** Give it to a Worker, to a Client, or to their connections; given twice it starts nothing twice. */
 export class BatonPlugin extends SimplePlugin {
   readonly #options: BatonPluginOptions;
@@ -41,6 +52,11 @@ export class BatonPlugin extends SimplePlugin {
 
   constructor(options: BatonPluginOptions) {
     super({ name: 'temporal-baton' });
+    checkFields('BatonPlugin', options, FIELDS);
+    if (!options.store)
+      throw BatonError.of('InvalidCommand', 'BatonPlugin needs a store: a URL such as sqlite:./baton.db', {
+        field: 'store',
+      });
     this.#options = options;
   }
 

@@ -43,7 +43,7 @@ const CASES: [string, RunState, string | null, string?][] = [
   [
     'open after a failed claim',
     see(queue, { kind: 'claim-failed', slot: 'a', failure }),
-    'a host of class coder (last claim failed: PinsDamaged)',
+    'a host of class coder (last claim failed: PinsDamaged: x)',
   ],
   ['claiming', accept(start(), claim({ worker: 'dora' })), 'the claim of dora'],
   ['active', active, 'w1 to finish'],
