@@ -7,7 +7,7 @@ import type { BatonError, ErrorCode } from '../../domain/errors.js';
 import type { RunState, Slot } from '../../domain/types.js';
 import { lastLines, throwRefusal, type ExplorerHost, type Lab, type Lane } from './lab.js';
 
-const LOOK_MS = 50;
+const LOOK_MS = 100;
 const REASON = 'crash explorer';
 /** Answers to a reassign that came a moment too early or too late; the next look tells. */
 const LATER: readonly ErrorCode[] = [
@@ -66,12 +66,14 @@ export async function follow(followed: Followed): Promise<FollowEnd> {
 const isLost = ({ state, ending, gate }: Slot): boolean =>
   state === 'retry-wait' && ending === null && gate !== 'open';
 
-function problemOf({ slot, state, counts, failure, number }: Slot, crashed: boolean): string | null {
+function problemOf({ slot, state, counts, ending, failure, number }: Slot, crashed: boolean): string | null {
+  // What was reported is known once the end is recorded.
+  if (ending !== null) return null;
   const said = failure === null ? '' : ` with ${failure.code}: ${failure.message}`;
   if (counts.failures > 0) return `attempt ${number} of slot ${slot} failed${said}`;
   if (state === 'failed' || state === 'cancelled') return `slot ${slot} is ${state}${said}`;
   if (counts.losses > 0 && !crashed)
-    return `attempt ${number} of slot ${slot} lost its lease${said}; does the agent block its process for longer than the lease’s TTL?`;
+    return `attempt ${number} of slot ${slot} lost its lease${said}; an agent must not block its process for as long as the lease’s TTL (option ttlMs)`;
   return null;
 }
 

@@ -97,7 +97,7 @@ function problemBefore(end: FollowEnd, victim: ExplorerHost): string | null {
   const apart = 'do runs disturb each other? (give each its own `input`, which may be a function)';
   if (end.kind === 'problem') return `before the kill, ${end.why}; ${apart}`;
   if (end.kind === 'succeeded')
-    return 'the point was not reached: a run’s steps and saves must have the same names as in the run before';
+    return 'nothing was killed, for the run never came to this point: steps and saves must have the same names in every run';
   if (recordsOf(victim.records(), 'kill').length === 0) return endedByItself(victim);
   const signal = victim.exit()?.signal;
   return signal === 'SIGKILL'
