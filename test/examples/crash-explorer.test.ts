@@ -8,7 +8,9 @@ it('explores the dependency report’s last node, which needs the two before it 
   const file = fixture(import.meta.url, '../../dist/examples/crash-explorer/explore.js');
   const lines: string[] = [];
   const child = await startNode(file, ['--slot', 'report', '--address', address], {
-    onLine: (line, stream) => void (stream === 'stdout' && lines.push(line)),
+    onLine: (line, stream) => {
+      if (stream === 'stdout') lines.push(line);
+    },
   });
   expect(await child.exited, child.tail()).toMatchObject({ code: 0 });
   expect(lines[0]).toBe('Crashes of dependency-report: 2 points, 4 kills, 4 held.');

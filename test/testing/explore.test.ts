@@ -24,8 +24,8 @@ beforeEach(async () => {
   process.env['TMPDIR'] = folder;
 });
 afterEach(async () => {
-  process.env['TMPDIR'] = before;
   if (before === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = before;
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -53,7 +53,8 @@ async function explore(agent: string, options: Partial<ExploreOptions> = {}) {
   });
 }
 
-describe('crash explorer', () => {
+// Each kill takes two starts of a process and a lease's time: on a machine with other work to do that is a while.
+describe('crash explorer', { timeout: 180_000 }, () => {
   it('lists every point of a run, kills before and after each, and reports what was repeated', async () => {
     const report = await explore('sound', { parallel: 4 });
     const point = (kind: string, name: string) => ({ slot: 'write', node: 'write', kind, name, nth: 1 });
