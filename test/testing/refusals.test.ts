@@ -5,6 +5,7 @@ import { readAll, planFor } from '../../src/testing/crash/plan.js';
 import { exploreCrashes, memoryStore, type ExploreOptions } from '../../src/testing/index.js';
 import { documents, spec } from '../support/definitions.js';
 import { fixture } from '../support/processes.js';
+import { sound } from './fixtures/agents.js';
 
 const FILE = fixture(import.meta.url, 'fixtures/agents.ts');
 const LOADER = ['--import', new URL('../support/ts-loader.mjs', import.meta.url).href];
@@ -25,6 +26,7 @@ const refusal = (options: Partial<ExploreOptions>): Promise<unknown> =>
 describe('crash explorer refuses', () => {
   it.each<[string, Partial<ExploreOptions>, string, RegExp]>([
     ['no agent at all', { agent: undefined }, 'agent', /give the module of an agent/],
+    ['an agent itself', { agent: sound as never }, 'agent', /path or URL of a module/],
     ['nothing to launch', { documents: [] }, 'documents', /nothing to launch/],
     ['a lease that no server keeps', { ttlMs: 10 }, 'ttlMs', /from 1000/],
     ['a bad number of runs', { parallel: 0 }, 'parallel', /from 1 to 32/],

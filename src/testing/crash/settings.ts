@@ -41,6 +41,12 @@ export function settingsOf(options: ExploreOptions): Settings {
 function placeOf(given: AgentModule | string | URL): AgentPlace {
   const place: AgentModule = typeof given === 'string' || given instanceof URL ? { module: given } : given;
   const { module, export: name = null } = place;
+  // A likely slip, which types do not catch in plain JavaScript.
+  if (typeof module !== 'string' && !(module instanceof URL)) {
+    const what =
+      'an agent is given as the path or URL of a module that exports it, not as itself: its hosts are processes of their own';
+    throw BatonError.of('InvalidCommand', what, { field: 'agent' });
+  }
   const text = String(module);
   const url = text.startsWith('file:') ? text : pathToFileURL(path.resolve(text)).href;
   return { url, export: name };
