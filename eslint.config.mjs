@@ -23,6 +23,7 @@ const LAYERS = {
   workflows: '**/workflows/*',
   agent: '**/agent/*',
   definitions: '**/definitions/*',
+  testing: ['**/testing/*', '**/testing/**'],
 };
 
 export default tseslint.config(
@@ -76,18 +77,35 @@ export default tseslint.config(
   ),
   wall(
     ['activities/**'],
-    [LAYERS.cli, LAYERS.workflows],
+    [LAYERS.cli, LAYERS.workflows, LAYERS.testing],
     'Activities know no command line and no workflow code.',
   ),
   wall(
     ['src/client/**', 'src/index.ts', 'src/agent/**', 'src/definitions/**'],
-    ['@temporalio/worker', '@temporalio/core-bridge', LAYERS.host, LAYERS.cli, LAYERS.workflows],
+    [
+      '@temporalio/worker',
+      '@temporalio/core-bridge',
+      LAYERS.host,
+      LAYERS.cli,
+      LAYERS.workflows,
+      LAYERS.testing,
+    ],
     'The client never loads the native worker.',
   ),
   wall(
     ['src/host/**', 'src/worker.ts'],
-    [LAYERS.cli, LAYERS.workflows],
+    [LAYERS.cli, LAYERS.workflows, LAYERS.testing],
     'A host knows no command line and no workflow code.',
+  ),
+  wall(
+    ['src/cli/**', 'src/server/**'],
+    [LAYERS.testing],
+    'Nothing but tests and benches knows the tools for tests.',
+  ),
+  wall(
+    ['src/testing/**'],
+    [LAYERS.cli, LAYERS.workflows],
+    'The tools for tests know no command line and no workflow code.',
   ),
   {
     // `expect.any()` and asymmetric matchers are `any` by design.
