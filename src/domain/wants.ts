@@ -6,10 +6,14 @@ import { pauseMs } from './attempt.js';
 import { unclaimable } from './claim.js';
 import { observe } from './decide.js';
 import { isOver, specOf } from './run.js';
-import type { AttemptRef, Ending, LaunchSpec, RunState, RunStatus, Slot } from './types.js';
+import type { AttemptRef, Ending, LaunchSpec, RunPlan, RunState, RunStatus, Slot } from './types.js';
 
 /** More pending activities than this would bring a run near the server's limit; further offers wait in slot order. */
 export const MAX_PENDING = 1_000;
+/** Offers out at once in a new run. Each claim makes room for the next, so that it bounds no fleet. */
+export const OFFERS_AT_ONCE = 200;
+/** However many classes there are. */
+const LEAST_OF_CLASS = 10;
 
 export interface Wants {
   readonly offers: ReadonlyMap<string, { readonly spec: LaunchSpec; readonly workerClass: string }>;
@@ -22,7 +26,12 @@ export interface Wants {
   readonly finished: boolean;
 }
 
-export function wants(state: RunState, now: number): Wants {
+/**
+ * @param offersAtOnce offers that may be out together; null: as many as may be pending. Each costs events again with every roll-over, so a run that offered
+ *   all it could would spend its history on that. Every class of the plan has its own part: offers that nobody takes must
+ *   not keep those of another class from being made.
+ */
+export function wants(state: RunState, now: number, offersAtOnce: number | null = null): Wants {
   const offers = new Map<string, { spec: LaunchSpec; workerClass: string }>();
   const leases = new Map<string, { slot: Slot; attempt: AttemptRef }>();
   const settles = new Map<string, Ending>();
@@ -44,15 +53,38 @@ export function wants(state: RunState, now: number): Wants {
     }
   }
   const room = Math.max(0, MAX_PENDING - leases.size - settles.size);
-  for (const slot of claimable.slice(0, room))
-    offers.set(slot.slot, { spec: specOf(state, slot), workerClass: slot.workerClass });
-  const finished =
-    state.status !== 'running' &&
-    settles.size === 0 &&
-    leases.size === 0 &&
-    Object.values(state.slots).every(isOver);
-  return { offers, leases, settles, deadline, finished };
+  const part = offersAtOnce === null ? room : partOfClass(state.plan, offersAtOnce);
+  const taken = new Map<string, number>();
+  for (const slot of claimable) {
+    if (offers.size >= room) break;
+    const { workerClass } = slot;
+    const before = taken.get(workerClass) ?? 0;
+    if (before >= part) continue;
+    taken.set(workerClass, before + 1);
+    offers.set(slot.slot, { spec: specOf(state, slot), workerClass });
+  }
+  return { offers, leases, settles, deadline, finished: isFinished(state) };
 }
+
+/** Over, and every end is recorded. */
+const isFinished = (state: RunState): boolean =>
+  state.status !== 'running' &&
+  Object.values(state.slots).every((slot) => isOver(slot) && !slot.ending && !slot.active);
+
+/** Offers that a class may have out at once: an equal part for each class that the plan offers to. */
+function partOfClass(plan: RunPlan, offersAtOnce: number): number {
+  let classes = classCounts.get(plan);
+  if (classes === undefined) {
+    const named = plan.nodes.flatMap(({ launch }) =>
+      launch.flatMap((spec) => (spec.dispatch === 'queue' ? spec.workerClasses : [])),
+    );
+    classes = new Set(named).size;
+    classCounts.set(plan, classes);
+  }
+  return Math.max(LEAST_OF_CLASS, Math.floor(offersAtOnce / Math.max(1, classes)));
+}
+
+const classCounts = new WeakMap<RunPlan, number>();
 
 /** From when the slot is on offer; null when time alone does not bring it there. */
 function offerFrom(state: RunState, slot: Slot): number | null {
@@ -81,5 +113,5 @@ export function closesWith(state: RunState, slot: Slot, now: number): RunStatus 
     { kind: 'settled', slot: slot.slot, attempt: ending.attempt.attempt, settled },
     now,
   );
-  return wants(after, now).finished ? after.status : null;
+  return isFinished(after) ? after.status : null;
 }
