@@ -40,12 +40,13 @@ export function wants(state: RunState, now: number, offersAtOnce: number | null 
   const wake = (at: number) => {
     if (deadline === null || at < deadline) deadline = at;
   };
+  const running = state.status === 'running';
   for (const slot of Object.values(state.slots)) {
     if (slot.ending) settles.set(slot.slot, slot.ending);
     else if (slot.active) {
       leases.set(slot.active.attempt, { slot, attempt: slot.active });
       if (slot.active.maxDurationMs !== null) wake(slot.active.startedAt + slot.active.maxDurationMs);
-    } else if (state.status === 'running' && specOf(state, slot).dispatch === 'queue') {
+    } else if (running && mayBeOffered(slot) && specOf(state, slot).dispatch === 'queue') {
       const from = offerFrom(state, slot);
       if (from === null) continue;
       if (from <= now) claimable.push(slot);
@@ -86,6 +87,10 @@ function partOfClass(plan: RunPlan, offersAtOnce: number): number {
 
 const classCounts = new WeakMap<RunPlan, number>();
 
+/** Most slots of a large run are not; a refusal in words for each, at each change, is what would take the time. */
+const mayBeOffered = ({ state, gate }: Slot): boolean =>
+  state === 'open' || (state === 'retry-wait' && gate !== 'reassign');
+
 /** From when the slot is on offer; null when time alone does not bring it there. */
 function offerFrom(state: RunState, slot: Slot): number | null {
   const from = slot.gate === 'time' ? (slot.retryTime ?? 0) : 0;
@@ -100,6 +105,8 @@ function offerFrom(state: RunState, slot: Slot): number | null {
 export function closesWith(state: RunState, slot: Slot, now: number): RunStatus | null {
   const ending = slot.ending;
   if (!ending || ending.end === 'never-attached') return null;
+  const others = Object.values(state.slots).some((other) => other !== slot && (other.active ?? other.ending));
+  if (others) return null;
   const success = ending.end === 'success';
   const settled = {
     end: ending.end,
