@@ -4,6 +4,7 @@ import { commandDigest, parseCommand, type Command } from '../src/domain/command
 import { check } from '../src/domain/decide.js';
 import { isErrorCode, refusal } from '../src/domain/errors.js';
 import { checkTenant } from '../src/domain/guards.js';
+import { viewOf, type PackedView } from '../src/domain/pack.js';
 import { dryRunReassign } from '../src/domain/reassign.js';
 import { specOf } from '../src/domain/run.js';
 import {
@@ -41,12 +42,9 @@ export class Handlers {
         description: `Baton command \`${name}\`: one JSON object.`,
       });
     }
-    setHandler(defineQuery<StateView>(QUERIES.state), () => {
-      return {
-        state: this.machine.state,
-        leases: this.leases.activityIds(),
-        rollingOver: this.machine.rollingOver,
-      };
+    setHandler(defineQuery<StateView | PackedView>(QUERIES.state), () => {
+      const { state, rollingOver } = this.machine;
+      return viewOf({ state, leases: this.leases.activityIds(), rollingOver });
     });
     setHandler(defineQuery<RememberedCommand | null, [string]>(QUERIES.commandAnswer), (commandId) => {
       return this.machine.remembered.get(commandId) ?? null;

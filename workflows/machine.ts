@@ -3,6 +3,8 @@ import { ApplicationFailure, CancellationScope } from '@temporalio/workflow';
 import type { Command } from '../src/domain/commands.js';
 import { observe, obey, type Fact } from '../src/domain/decide.js';
 import type { Refusal } from '../src/domain/errors.js';
+import { unpackPlan } from '../src/domain/pack-plan.js';
+import { unpackState } from '../src/domain/pack.js';
 import { createRun } from '../src/domain/run.js';
 import type { RunState, Slot } from '../src/domain/types.js';
 import type { CommandAnswer, RememberedCommand, RunInput } from '../src/domain/wire.js';
@@ -23,7 +25,9 @@ export class Machine {
   changed = true;
 
   constructor(readonly input: RunInput) {
-    this.state = input.carried?.state ?? createRun(input, Date.now());
+    const { tenant, run, pins } = input;
+    const identity = { tenant, run, pins, plan: unpackPlan(input.plan) };
+    this.state = input.carried ? unpackState(input.carried.state, identity) : createRun(identity, Date.now());
     this.remembered = new Map(input.carried?.commands.map((command) => [command.commandId, command]));
   }
 

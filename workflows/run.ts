@@ -13,9 +13,10 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { refusal } from '../src/domain/errors.js';
+import { carry } from '../src/domain/pack.js';
 import { applyCancelRun, slotBeingRecorded } from '../src/domain/steer.js';
 import { wants } from '../src/domain/wants.js';
-import type { CarriedState, RunInput } from '../src/domain/wire.js';
+import type { RunInput } from '../src/domain/wire.js';
 import { Deadline } from './deadline.js';
 import { Handlers } from './handlers.js';
 import { Leases } from './leases.js';
@@ -32,6 +33,8 @@ export interface RunResult {
 
 /** Longest a roll-over waits for claims that are on their way. */
 const ROLL_OVER_WAIT = '10s';
+/** Events of an offer that is made again and withdrawn again, or of a lease that is attached again. */
+const EVENTS_EACH = 3;
 
 export async function batonRun(input: RunInput): Promise<RunResult> {
   const run = new Run(input);
@@ -46,8 +49,7 @@ export async function batonRun(input: RunInput): Promise<RunResult> {
       run.show();
       if (cancelled) run.cancel();
       if (run.finished) return await run.end();
-      if (run.rollOverDue && (await run.rollOver()))
-        await continueAsNew<typeof batonRun>({ ...input, carried: run.carried() });
+      if (run.rollOverDue && (await run.rollOver())) await continueAsNew<typeof batonRun>(run.carried());
     }
   });
 }
@@ -63,6 +65,8 @@ class Run {
   /** Activity ids of leases of this execution; kept after the lease is over, for its settle. */
   private readonly activityIds: Record<string, string>;
   private wanted = { finished: false };
+  /** Events that this execution has only for taking over what was under way; they do not count for the next roll-over. */
+  private readonly startEvents: number;
 
   constructor(private readonly input: RunInput) {
     this.machine = new Machine(input);
@@ -79,6 +83,9 @@ class Run {
     this.machine.reconcile = () => this.reconcile();
     this.handlers.register();
     this.reconcile();
+    // Otherwise a run with many leases and offers would continue as new for ever, with nothing done between.
+    const started = this.offers.pending + Object.keys(this.leases.activityIds()).length;
+    this.startEvents = input.offersAtOnce === undefined ? 0 : EVENTS_EACH * started;
   }
 
   get finished(): boolean {
@@ -88,7 +95,7 @@ class Run {
   get rollOverDue(): boolean {
     const { continueAsNewSuggested, historyLength } = workflowInfo();
     const limit = this.input.rollOverEvents;
-    return continueAsNewSuggested || (limit !== null && historyLength >= limit);
+    return continueAsNewSuggested || (limit !== null && historyLength >= limit + this.startEvents);
   }
 
   show(): void {
@@ -150,15 +157,17 @@ class Run {
     return true;
   }
 
-  carried(): CarriedState {
+  /** Input of the next execution. */
+  carried(): RunInput {
     const { state, remembered } = this.machine;
     const previous = { workflowRunId: workflowInfo().runId, leases: this.leases.activityIds() };
     const deadlines = Object.fromEntries(this.leases.deadlines);
-    return { state, commands: [...remembered.values()], previous, deadlines, voids: this.offers.unwritten };
+    const commands = [...remembered.values()];
+    return carry(this.input, state, { commands, previous, deadlines, voids: this.offers.unwritten });
   }
 
   private reconcile(): void {
-    const wanted = wants(this.machine.state, Date.now());
+    const wanted = wants(this.machine.state, Date.now(), this.input.offersAtOnce ?? null);
     this.wanted = wanted;
     this.settles.reconcile(wanted);
     this.leases.reconcile(wanted);

@@ -6,11 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { BatonError } from '../domain/errors.js';
+import { packPlan } from '../domain/pack-plan.js';
 import { createRun } from '../domain/run.js';
 import { checkFields, checkId, checkInline } from '../domain/text.js';
-import type { Pins } from '../domain/types.js';
+import type { Pins, RunPlan } from '../domain/types.js';
 import { RUN_WORKFLOW, SEARCH_ATTRIBUTES, workflowIdOf, type RunInput } from '../domain/wire.js';
 import { waitingList } from '../domain/waits.js';
+import { OFFERS_AT_ONCE } from '../domain/wants.js';
 import { resolveLaunch } from '../definitions/resolve.js';
 import { digestOf } from '../store/canonical.js';
 import type { Json } from '../store/port.js';
@@ -85,20 +87,25 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
   const launched: Launched = { tenant, run, workflowId, pins: row.pins, ui: uiAddress(session, workflowId) };
   // A run that has ended is the run that exists: its id is never started again, not even after Temporal's retention.
   if (row.status !== 'running') return launched;
-  await start(session, {
-    tenant,
-    run,
-    pins,
+  await start(
+    session,
+    {
+      tenant,
+      run,
+      pins,
+      plan: packPlan(plan),
+      taskQueue: session.taskQueue,
+      searchAttributes: await attributesForLaunch(session),
+      rollOverEvents,
+      offersAtOnce: OFFERS_AT_ONCE,
+      carried: null,
+    },
     plan,
-    taskQueue: session.taskQueue,
-    searchAttributes: await attributesForLaunch(session),
-    rollOverEvents,
-    carried: null,
-  });
+  );
   return launched;
 }
 
-async function start(session: Session, input: RunInput): Promise<void> {
+async function start(session: Session, input: RunInput, plan: RunPlan): Promise<void> {
   const { client, tenant } = session;
   const { run, pins } = input;
   const values = { BatonTenant: tenant, BatonPackage: pins.package.ref, BatonStatus: 'running' };
@@ -107,7 +114,7 @@ async function start(session: Session, input: RunInput): Promise<void> {
     .map(([name, value]) => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }));
   if (input.searchAttributes.includes('BatonWaiting')) {
     const key = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
-    attributes.push({ key, value: waitingList(createRun(input, Date.now())) });
+    attributes.push({ key, value: waitingList(createRun({ ...input, plan }, Date.now())) });
   }
   try {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>
@@ -119,7 +126,7 @@ async function start(session: Session, input: RunInput): Promise<void> {
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         memo: { tenant, run, pins },
         staticSummary: `${pins.package.ref} for ${tenant}`,
-        staticDetails: details(input),
+        staticDetails: details(input, plan),
         ...(attributes.length > 0 ? { typedSearchAttributes: attributes } : {}),
       }),
     );
@@ -130,7 +137,7 @@ async function start(session: Session, input: RunInput): Promise<void> {
   }
 }
 
-function details({ tenant, run, pins, plan }: RunInput): string {
+function details({ tenant, run, pins }: RunInput, plan: RunPlan): string {
   const rows = plan.nodes.map(
     ({ node, slots, dependsOn, agent }) =>
       `| ${node} | ${slots.join(', ')} | ${dependsOn.join(', ') || '–'} | ${agent.name}@${agent.revision} |`,

@@ -4,6 +4,7 @@
  * workflow alone.
  */
 import type { Json, RunRow } from '../store/port.js';
+import { readView, type PackedView } from '../domain/pack.js';
 import type { RunState, RunStatus } from '../domain/types.js';
 import { QUERIES, workflowIdOf, type StateView } from '../domain/wire.js';
 import { BatonError } from '../domain/errors.js';
@@ -52,7 +53,10 @@ export async function queryState(
   const { client, tenant } = session;
   const handle = client.workflow.getHandle(workflowIdOf(tenant, run));
   try {
-    return await client.withDeadline(Date.now() + waitMs, () => handle.query<StateView>(QUERIES.state));
+    const view = await client.withDeadline(Date.now() + waitMs, () =>
+      handle.query<StateView | PackedView>(QUERIES.state),
+    );
+    return readView(view);
   } catch (error) {
     if (isNotFound(error)) throw runNotFound(session, run);
     const status = grpcStatus(error);

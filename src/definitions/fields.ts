@@ -15,9 +15,9 @@ export const LIMITS = {
   fileBytes: 1024 * 1024,
   attachmentBytes: 1024 * 1024,
   contentDepth: 64,
-  /** The plan travels in the run's input and state; with {@link LIMITS.slots} it stays below Temporal's 2 MB payload. */
+  /** The plan as it travels in the run's input (packed); with {@link LIMITS.slots} it stays below Temporal's 2 MB payload. */
   planBytes: 512 * 1024,
-  slots: 1_000,
+  slots: 2_000,
   documents: 1_000,
   steps: 1_000,
   specs: 32,

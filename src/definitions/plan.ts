@@ -1,5 +1,6 @@
 /** Joins a workflow revision with a binding revision: what a run needs to know of its nodes. Pure. */
 import { BatonError } from '../domain/errors.js';
+import { packPlan } from '../domain/pack-plan.js';
 import { utf8Bytes } from '../domain/text.js';
 import type { Escalation, LaunchSpec, PlanNode, RunPlan } from '../domain/types.js';
 import { LIMITS, parseRef } from './fields.js';
@@ -38,7 +39,7 @@ export function planOf(workflow: WorkflowDocument, binding: StoredBinding, refs:
       ...(node.deadline === undefined ? {} : { deadlineMs: node.deadline }),
     };
   });
-  const size = utf8Bytes(JSON.stringify(nodes));
+  const size = utf8Bytes(JSON.stringify(packPlan({ nodes })));
   if (size > LIMITS.planBytes) {
     throw BatonError.of('TooLarge', 'workflow and binding together are too large for a run', {
       ...refs,

@@ -58,7 +58,10 @@ export function observe(state: RunState, fact: Fact, now: number): RunState {
   const slot = state.slots[fact.slot];
   if (!slot) return state;
   const next = observeSlot(state, slot, fact, now);
-  return next === slot ? state : advance(withSlot(state, next), now);
+  if (next === slot) return state;
+  const after = withSlot(state, next);
+  // Nothing follows for the other slots from one that goes on.
+  return state.status === 'running' && !isOver(next) ? after : advance(after, now);
 }
 
 function observeSlot(

@@ -24,7 +24,8 @@ export function createRun(
   return advance({ tenant, run, pins, plan, status: 'running', ...deadline, slots }, now);
 }
 
-function newSlot(node: PlanNode, slot: string): Slot {
+/** A slot that nobody has touched; `blocked` until the run advances. */
+export function newSlot(node: PlanNode, slot: string): Slot {
   const spec = node.launch[0];
   if (!spec) throw new RangeError(`node ${node.node} has no launch specification`);
   return {
@@ -68,9 +69,16 @@ export function advance(state: RunState, now: number): RunState {
   const status = outcome(state);
   if (status !== 'running') return endRun(state, status, now);
   let slots: Record<string, Slot> | null = null;
+  // Asked once for each dependency, however many wait for it.
+  const done = new Map<string, boolean>();
+  const ready = (dependency: string): boolean => {
+    const known = done.get(dependency) ?? isDone(state, dependency);
+    done.set(dependency, known);
+    return known;
+  };
   for (const node of state.plan.nodes) {
     const blocked = node.slots.filter((name) => state.slots[name]?.state === 'blocked');
-    if (blocked.length === 0 || !node.dependsOn.every((dependency) => isDone(state, dependency))) continue;
+    if (blocked.length === 0 || !node.dependsOn.every(ready)) continue;
     slots ??= { ...state.slots };
     for (const name of blocked) slots[name] = opened(slots[name] as Slot, node, now);
   }
@@ -117,14 +125,27 @@ function unreachable(state: RunState): ReadonlySet<string> {
     (node) => !node.optional && node.slots.some((slot) => state.slots[slot]?.state === 'cancelled'),
   );
   const queue = cancelled.map((node) => node.node);
+  const dependants = dependantsOf(state.plan);
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
-    for (const node of state.plan.nodes) {
-      if (!node.dependsOn.includes(name) || dead.has(node.node) || isDone(state, node.node)) continue;
+    for (const node of dependants.get(name) ?? []) {
+      if (dead.has(node.node) || isDone(state, node.node)) continue;
       dead.add(node.node);
       queue.push(node.node);
     }
   }
   return dead;
+}
+
+function dependantsOf(plan: RunPlan): ReadonlyMap<string, readonly PlanNode[]> {
+  const dependants = new Map<string, PlanNode[]>();
+  for (const node of plan.nodes) {
+    for (const name of node.dependsOn) {
+      const known = dependants.get(name);
+      if (known) known.push(node);
+      else dependants.set(name, [node]);
+    }
+  }
+  return dependants;
 }
 
 /**
@@ -168,7 +189,18 @@ export function specOf(state: RunState, slot: Slot): LaunchSpec {
 }
 
 export function nodeOf(plan: RunPlan, name: string): PlanNode {
-  const node = plan.nodes.find((candidate) => candidate.node === name);
+  const node = indexOf(plan).get(name);
   if (!node) throw new RangeError(`the plan has no node ${name}`);
   return node;
+}
+
+/** Nodes by name, made once a plan: a run of thousands of nodes looks them up for every slot at every change. */
+const indexes = new WeakMap<RunPlan, ReadonlyMap<string, PlanNode>>();
+
+function indexOf(plan: RunPlan): ReadonlyMap<string, PlanNode> {
+  const known = indexes.get(plan);
+  if (known) return known;
+  const index = new Map(plan.nodes.map((node) => [node.node, node]));
+  indexes.set(plan, index);
+  return index;
 }

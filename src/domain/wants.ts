@@ -7,10 +7,14 @@ import { unclaimable } from './claim.js';
 import { runDeadline, slotDeadline } from './deadlines.js';
 import { observe } from './decide.js';
 import { isOver, specOf } from './run.js';
-import type { AttemptRef, Ending, LaunchSpec, RunState, RunStatus, Slot } from './types.js';
+import type { AttemptRef, Ending, LaunchSpec, RunPlan, RunState, RunStatus, Slot } from './types.js';
 
 /** More pending activities than this would bring a run near the server's limit; further offers wait in slot order. */
 export const MAX_PENDING = 1_000;
+/** Offers out at once in a new run. Each claim makes room for the next, so that it bounds no fleet. */
+export const OFFERS_AT_ONCE = 200;
+/** However many classes there are. */
+const LEAST_OF_CLASS = 10;
 
 /** Shortest time from a failed claim to the next offer. */
 const MIN_CLAIM_PAUSE_MS = 200;
@@ -26,7 +30,12 @@ export interface Wants {
   readonly finished: boolean;
 }
 
-export function wants(state: RunState, now: number): Wants {
+/**
+ * @param offersAtOnce offers that may be out together; null: as many as may be pending. Each costs events again with every roll-over, so a run that offered
+ *   all it could would spend its history on that. Every class of the plan has its own part: offers that nobody takes must
+ *   not keep those of another class from being made.
+ */
+export function wants(state: RunState, now: number, offersAtOnce: number | null = null): Wants {
   const offers = new Map<string, { spec: LaunchSpec; workerClass: string }>();
   const leases = new Map<string, { slot: Slot; attempt: AttemptRef }>();
   const settles = new Map<string, Ending>();
@@ -37,12 +46,13 @@ export function wants(state: RunState, now: number): Wants {
   };
   const due = runDeadline(state);
   if (due !== null) wake(due);
+  const running = state.status === 'running';
   for (const slot of Object.values(state.slots)) {
     const slotDue = slotDeadline(slot);
     if (slotDue !== null) wake(slotDue);
     if (slot.ending) settles.set(slot.slot, slot.ending);
     else if (slot.active) leases.set(slot.active.attempt, { slot, attempt: slot.active });
-    else if (state.status === 'running' && specOf(state, slot).dispatch === 'queue') {
+    else if (running && mayBeOffered(slot) && specOf(state, slot).dispatch === 'queue') {
       const from = offerFrom(state, slot);
       if (from === null) continue;
       if (from <= now) claimable.push(slot);
@@ -50,15 +60,42 @@ export function wants(state: RunState, now: number): Wants {
     }
   }
   const room = Math.max(0, MAX_PENDING - leases.size - settles.size);
-  for (const slot of claimable.slice(0, room))
-    offers.set(slot.slot, { spec: specOf(state, slot), workerClass: slot.workerClass });
-  const finished =
-    state.status !== 'running' &&
-    settles.size === 0 &&
-    leases.size === 0 &&
-    Object.values(state.slots).every(isOver);
-  return { offers, leases, settles, deadline, finished };
+  const part = offersAtOnce === null ? room : partOfClass(state.plan, offersAtOnce);
+  const taken = new Map<string, number>();
+  for (const slot of claimable) {
+    if (offers.size >= room) break;
+    const { workerClass } = slot;
+    const before = taken.get(workerClass) ?? 0;
+    if (before >= part) continue;
+    taken.set(workerClass, before + 1);
+    offers.set(slot.slot, { spec: specOf(state, slot), workerClass });
+  }
+  return { offers, leases, settles, deadline, finished: isFinished(state) };
 }
+
+/** Over, and every end is recorded. */
+const isFinished = (state: RunState): boolean =>
+  state.status !== 'running' &&
+  Object.values(state.slots).every((slot) => isOver(slot) && !slot.ending && !slot.active);
+
+/** Offers that a class may have out at once: an equal part for each class that the plan offers to. */
+function partOfClass(plan: RunPlan, offersAtOnce: number): number {
+  let classes = classCounts.get(plan);
+  if (classes === undefined) {
+    const named = plan.nodes.flatMap(({ launch }) =>
+      launch.flatMap((spec) => (spec.dispatch === 'queue' ? spec.workerClasses : [])),
+    );
+    classes = new Set(named).size;
+    classCounts.set(plan, classes);
+  }
+  return Math.max(LEAST_OF_CLASS, Math.floor(offersAtOnce / Math.max(1, classes)));
+}
+
+const classCounts = new WeakMap<RunPlan, number>();
+
+/** Most slots of a large run are not; a refusal in words for each, at each change, is what would take the time. */
+const mayBeOffered = ({ state, gate }: Slot): boolean =>
+  state === 'open' || (state === 'retry-wait' && gate !== 'reassign');
 
 /** From when the slot is on offer; null when time alone does not bring it there. */
 function offerFrom(state: RunState, slot: Slot): number | null {
@@ -74,6 +111,8 @@ function offerFrom(state: RunState, slot: Slot): number | null {
 export function closesWith(state: RunState, slot: Slot, now: number): RunStatus | null {
   const ending = slot.ending;
   if (!ending || ending.end === 'never-attached') return null;
+  const others = Object.values(state.slots).some((other) => other !== slot && (other.active ?? other.ending));
+  if (others) return null;
   const success = ending.end === 'success';
   const settled = {
     end: ending.end,
@@ -87,5 +126,5 @@ export function closesWith(state: RunState, slot: Slot, now: number): RunStatus 
     { kind: 'settled', slot: slot.slot, attempt: ending.attempt.attempt, settled },
     now,
   );
-  return wants(after, now).finished ? after.status : null;
+  return isFinished(after) ? after.status : null;
 }

@@ -2,6 +2,8 @@
  * What the run workflow says to its activities and to its clients: names and payloads. Both sides import this and
  * nothing else of each other. All payloads are plain JSON and small; results and content stay in the store.
  */
+import type { PackedState } from './pack.js';
+import type { PackedPlan } from './pack-plan.js';
 import type {
   AttemptRef,
   EndKind,
@@ -34,18 +36,22 @@ export interface RunInput {
   readonly tenant: string;
   readonly run: string;
   readonly pins: Pins;
-  readonly plan: RunPlan;
+  /** Packed; runs of earlier versions have it whole. */
+  readonly plan: PackedPlan | RunPlan;
   /** Control task queue; the class queues are named after it. Given, because a replay runs on a queue of another name. */
   readonly taskQueue: string;
   /** The search attributes that are registered, found at launch: only these are set (an unknown one would hang the run). */
   readonly searchAttributes: readonly string[];
   /** History events after which the run continues as new; null: when the server suggests it. */
   readonly rollOverEvents: number | null;
+  /** Offers that are out at once, all classes together. Absent in runs of earlier versions: as many as may be pending. */
+  readonly offersAtOnce?: number;
   readonly carried: CarriedState | null;
 }
 
 export interface CarriedState {
-  readonly state: RunState;
+  /** Packed; runs of earlier versions carry it whole. */
+  readonly state: PackedState | RunState;
   readonly commands: readonly RememberedCommand[];
   /** Temporal run id of the execution before, and the activity ids there of leases that are live. */
   readonly previous: {
@@ -163,7 +169,7 @@ export const UPDATES = [
 ] as const;
 export type UpdateName = (typeof UPDATES)[number];
 
-/** Query: `state` → {@link StateView}; `commandAnswer` (commandId) → {@link RememberedCommand} | null; `dryRun` (reassign) → {@link DryRun}. */
+/** Query: `state` → {@link StateView}, packed when it is large (`readView`); `commandAnswer` (commandId) → {@link RememberedCommand} | null; `dryRun` (reassign) → {@link DryRun}. */
 export const QUERIES = { state: 'state', commandAnswer: 'commandAnswer', dryRun: 'dryRun' } as const;
 
 /** What every command answers: the slot after it. `attempt` is set by `claim`. */

@@ -1,7 +1,7 @@
 /** Published documents: immutable, numbered by kind and name in a tenant, found by digest. */
 import type { Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
-import { digestOf } from './canonical.js';
+import { digestOf, sha256 } from './canonical.js';
 import type { Json, RevisionKind, RevisionRow, RevisionStore } from './port.js';
 import type { Db, Tables } from './schema.js';
 
@@ -16,6 +16,27 @@ function contentOf(row: Row): Json {
   } catch {
     throw damaged(row, 'the stored content is no JSON');
   }
+}
+
+/**
+ * Contents by the digest of their stored text. Every claim checks what is pinned: the text is read and hashed each time, but
+ * the same text is not parsed and put into canonical form again.
+ */
+const contents = new Map<string, { readonly content: Json; readonly digest: string }>();
+const CONTENTS_KEPT = 30;
+
+function readContent(row: Row): { readonly content: Json; readonly digest: string } {
+  const text = sha256(row.content);
+  const known = contents.get(text);
+  if (known) return known;
+  const content = contentOf(row);
+  const read = { content, digest: digestOf(content) };
+  contents.set(text, read);
+  for (const oldest of contents.keys()) {
+    if (contents.size <= CONTENTS_KEPT) break;
+    contents.delete(oldest);
+  }
+  return read;
 }
 
 const rowOf = (row: Row): RevisionRow => ({
@@ -143,9 +164,8 @@ export function revisionStore(db: Db): RevisionStore {
           ? await find(db, tenant, kind, name, Number(revision))
           : undefined;
       if (!row) throw damaged({ kind, name, revision }, 'the pinned revision is not in the store');
-      const content = contentOf(row);
-      if (digestOf(content) !== pin.digest)
-        throw damaged(row, 'the stored content differs from what was pinned');
+      const { content, digest } = readContent(row);
+      if (digest !== pin.digest) throw damaged(row, 'the stored content differs from what was pinned');
       return content;
     },
   };

@@ -106,8 +106,8 @@ describe('what is wrong is named by its path', () => {
       {
         ...aWorkflow,
         nodes: [
-          { node: 'a', slots: 600 },
-          { node: 'b', slots: 600 },
+          { node: 'a', slots: 1_200 },
+          { node: 'b', slots: 1_200 },
         ],
       },
       'nodes',

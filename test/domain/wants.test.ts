@@ -123,6 +123,39 @@ describe('bounds', () => {
   });
 });
 
+describe('offers at once', () => {
+  const classes = (count: number, slots: number) =>
+    start(
+      ...Array.from({ length: count }, (_, index) =>
+        queued(`n${index}`, {
+          slots: Array.from({ length: slots }, (_slot, number) => `n${index}.${number}`),
+          launch: [spec('one', { dispatch: 'queue', workerClasses: [`class-${index}`] })],
+        }),
+      ),
+    );
+  const out = (state: RunState, atOnce: number) => {
+    const all = [...wants(state, NOW, atOnce).offers.values()].map(({ workerClass }) => workerClass);
+    return Object.fromEntries(
+      [...new Set(all)].map((name) => [name, all.filter((one) => one === name).length]),
+    );
+  };
+  test('each class has an equal part, so that one which nobody takes does not stop another', () => {
+    expect(out(classes(1, 300), 200)).toEqual({ 'class-0': 200 });
+    expect(out(classes(2, 300), 200)).toEqual({ 'class-0': 100, 'class-1': 100 });
+    expect(out(classes(2, 3), 200)).toEqual({ 'class-0': 3, 'class-1': 3 });
+  });
+  test('no class has less than ten, and all together no more than may be pending', () => {
+    expect(new Set(Object.values(out(classes(50, 20), 200)))).toEqual(new Set([10]));
+    const many = out(classes(150, 20), 200);
+    expect(Object.values(many).reduce((sum, one) => sum + one, 0)).toBe(MAX_PENDING);
+  });
+  test('a claim makes room for the next in order', () => {
+    const state = claimed(classes(1, 300), attempt(1, { attempt: 'x' }), NOW, 'n0.0');
+    const offered = [...wants(state, NOW, 200).offers.keys()];
+    expect([offered.length, offered[0], offered.at(-1)]).toEqual([200, 'n0.1', 'n0.200']);
+  });
+});
+
 describe('leases and deadline', () => {
   test('one lease for each live attempt, none once it is over', () => {
     const state = claimed(run(), attempt(1));

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { temporal } from '@temporalio/proto';
 import { isTerminalLease, isTerminalWorker } from '../../src/domain/types.js';
+import { readView, type PackedView } from '../../src/domain/pack.js';
 import { QUERIES, workflowIdOf, type StateView } from '../../src/domain/wire.js';
 import type { AttemptRow } from '../../src/store/port.js';
 import type { Baton } from './baton.js';
@@ -12,7 +13,8 @@ const { EventType, WorkflowTaskFailedCause } = temporal.api.enums.v1;
 const seen = new Map<string, Map<string, string>>();
 
 export async function stateOf(baton: Baton, run: string): Promise<StateView> {
-  return baton.temporal.workflow.getHandle(workflowIdOf(baton.tenant, run)).query<StateView>(QUERIES.state);
+  const handle = baton.temporal.workflow.getHandle(workflowIdOf(baton.tenant, run));
+  return readView(await handle.query<StateView | PackedView>(QUERIES.state));
 }
 
 /** Events of the newest execution, or of the one named. */
@@ -61,8 +63,8 @@ const HARMLESS = [
 ];
 
 /** I5: a workflow task that fails for any other reason is a bug of the workflow. */
-export async function expectNoFailedTasks(baton: Baton, run: string): Promise<void> {
-  for (const event of await eventsOf(baton, run)) {
+export async function expectNoFailedTasks(baton: Baton, run: string, runId?: string): Promise<void> {
+  for (const event of await eventsOf(baton, run, runId)) {
     if (event.eventType !== EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED) continue;
     const failed = event.workflowTaskFailedEventAttributes;
     expect(HARMLESS, `I5 ${failed?.failure?.message}`).toContain(failed?.cause);

@@ -1,7 +1,6 @@
 /** In a host process: loads the user's agents, and sees when their steps are run. */
 import type { AgentContext, AgentDefinition } from '../../agent/types.js';
 import { BatonError } from '../../domain/errors.js';
-import type { Json } from '../../store/port.js';
 
 /** An agent's place, as it is given to the processes: an absolute file URL, and the export or null. */
 export interface AgentPlace {
@@ -76,7 +75,7 @@ export function observed(
 
 const watched = (ctx: AgentContext, onStep: (slot: string, step: string) => void): AgentContext => ({
   ...ctx,
-  step: <T extends Json>(name: string, fn: () => Promise<T> | T) =>
+  step: <T>(name: string, fn: () => Promise<T> | T) =>
     ctx.step(name, () => {
       onStep(ctx.slot, name);
       return fn();
