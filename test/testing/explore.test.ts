@@ -123,7 +123,7 @@ describe('crash explorer', { timeout: 180_000 }, () => {
       code: 'AgentError',
       message: expect.stringMatching(/without a crash: attempt 1 .* failed with AgentError: no ink/),
     });
-    const endless = explore('endless', { timeoutMs: 3_000 });
+    const endless = explore('endless', { timeoutMs: 6_000 });
     await expect(endless).rejects.toMatchObject({
       code: 'AgentError',
       message: expect.stringContaining('it did not end in time: slot write is'),

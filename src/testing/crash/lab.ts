@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BatonClient } from '../../client/client.js';
 import { BatonError } from '../../domain/errors.js';
 import { connect, type TemporalConnection } from '../../server/connect.js';
@@ -151,6 +152,12 @@ async function open(
     failed.abort(new BatonError('Internal', why));
   });
   const signal = AbortSignal.any([options.signal ?? never, failed.signal]);
+  // Before any run's time is counted.
+  while (recordsOf(control.records(), 'ready').length === 0) {
+    throwRefusal(control.records());
+    signal.throwIfAborted();
+    await sleep(50);
+  }
   return { store, temporal, lanes, signal, startHost: (lane, kill) => start('host', [lane.taskQueue], kill) };
 }
 

@@ -8,6 +8,8 @@ import type { ErrorCode } from '../../domain/errors.js';
 export type HostRecord =
   /** The agents are loaded. */
   | { readonly kind: 'agents'; readonly classes: readonly string[] }
+  /** The control workers are made. */
+  | { readonly kind: 'ready' }
   /** The process cannot do what it is for. */
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
   /** A step's function is about to run. */

@@ -27,6 +27,7 @@ export async function serve(input: ProcessInput, agents: readonly AgentDefinitio
   if (role === 'control') {
     const starting = taskQueues.map((taskQueue) => startControlWorker({ ...common, store, taskQueue }));
     const workers = await Promise.all(starting);
+    appendRecord(records, { kind: 'ready' });
     await Promise.all(workers.map((worker) => worker.run()));
     return;
   }
