@@ -23,6 +23,7 @@ const LAYERS = {
   workflows: '**/workflows/*',
   agent: '**/agent/*',
   definitions: '**/definitions/*',
+  labs: ['**/bench/**', '**/faults/**'],
 };
 
 export default tseslint.config(
@@ -88,6 +89,11 @@ export default tseslint.config(
     ['src/host/**', 'src/worker.ts'],
     [LAYERS.cli, LAYERS.workflows],
     'A host knows no command line and no workflow code.',
+  ),
+  wall(
+    ['faults/reassign/expected.ts', 'faults/reassign/factors.ts'],
+    ['**/src/**', '**/workflows/**', '**/activities/**'],
+    'What is expected is written down from the design; it must not ask what it judges.',
   ),
   {
     // `expect.any()` and asymmetric matchers are `any` by design.

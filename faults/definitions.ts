@@ -61,7 +61,7 @@ export function documents(cell: Cell): object[] {
       binding: PACKAGE,
     },
     { kind: 'workflow', name: PACKAGE, nodes },
-    { kind: 'binding', name: PACKAGE, workflow: PACKAGE, nodes: Object.fromEntries(bound) },
+    { kind: 'binding', name: PACKAGE, workflow: PACKAGE, nodes: Object.fromEntries(bound) as object },
   ];
 }
 

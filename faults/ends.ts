@@ -2,13 +2,23 @@
 
 export type AtEnd = (end: () => Promise<unknown>) => void;
 
-export async function withEnds<T>(use: (atEnd: AtEnd) => Promise<T>): Promise<T> {
+/**
+ * @param use is given the function that takes ends
+ * @param outer ends these too when it ends first, as on Ctrl-C
+ */
+export async function withEnds<T>(use: (atEnd: AtEnd) => Promise<T>, outer?: AtEnd): Promise<T> {
   const ends: (() => Promise<unknown>)[] = [];
   let over = false;
-  const run = async (): Promise<void> => {
-    // Each is tried: one that fails to end must not keep the others running.
-    for (const end of ends.splice(0)) await end().catch((error: unknown) => console.error(error));
+  let ending = Promise.resolve();
+  const run = (): Promise<void> => {
+    over = true;
+    ending = ending.then(async () => {
+      // Each is tried: one that fails to end must not keep the others running.
+      for (const end of ends.splice(0)) await end().catch((error: unknown) => console.error(error));
+    });
+    return ending;
   };
+  outer?.(run);
   try {
     return await use((end) => {
       ends.unshift(end);
@@ -16,7 +26,6 @@ export async function withEnds<T>(use: (atEnd: AtEnd) => Promise<T>): Promise<T>
       if (over) void run();
     });
   } finally {
-    over = true;
     await run();
   }
 }

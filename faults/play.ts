@@ -5,7 +5,7 @@ import type { Child } from '../src/server/processes.js';
 import { digestOf } from '../src/store/canonical.js';
 import { needsSuccessor, rollsOver } from './cells.js';
 import { NOISE, SECOND, WORK } from './definitions.js';
-import { withEnds } from './ends.js';
+import { withEnds, type AtEnd } from './ends.js';
 import type { Cell } from './model.js';
 import { PLACED, reach } from './points.js';
 import { nothingObserved, rawRows, readRecords, type Observed, type Records } from './records.js';
@@ -18,12 +18,15 @@ const OUTAGE_MS = 6_500;
 const RESULT_MS = 90_000;
 const REASON = 'the fault matrix took its worker away';
 
-/** @param root folder for the cell's own, which is removed */
-export function play(cell: Cell, server: RestartableServer, root: string): Promise<Records> {
+/**
+ * @param root folder for the cell's own, which is removed
+ * @param outer ends the cell's processes when all is ended
+ */
+export function play(cell: Cell, server: RestartableServer, root: string, outer?: AtEnd): Promise<Records> {
   return withEnds(async (atEnd) => {
     const stage = await Stage.open(server, cell, root, atEnd);
     return new Play(stage, cell).run();
-  });
+  }, outer);
 }
 
 class Play {

@@ -78,18 +78,18 @@ async function reachRollOver(point: Point, stage: Stage, run: LaunchedRun, host:
 
 /** Fills the run's history with commands on a slot beside until `reached` is done. */
 async function withNoise(stage: Stage, run: LaunchedRun, reached: () => Promise<unknown>): Promise<void> {
-  let over = false;
+  const over = new AbortController();
   const noise = stage.impatient().run(run.run).slot(NOISE);
   const commands = ['hold', 'releaseHold'] as const;
   // While the run rolls over a command is put off: nobody waits for the last one.
   const making = (async () => {
-    for (let i = 0; !over; i += 1)
+    for (let i = 0; !over.signal.aborted; i += 1)
       await noise[commands[i % 2] ?? 'hold']({ reason: 'to fill the history' }).catch(() => undefined);
   })();
   try {
     await reached();
   } finally {
-    over = true;
+    over.abort();
     stage.beforeClose(making);
   }
 }

@@ -1,5 +1,4 @@
 /** A Temporal server of the matrix's own, with a data file, that can be killed and comes back on the same port. */
-import path from 'node:path';
 import type { Client } from '@temporalio/client';
 import { connect } from '../src/server/connect.js';
 import { startDevServer, type DevServer } from '../src/server/dev-server.js';
@@ -16,12 +15,11 @@ export interface RestartableServer {
 }
 
 export async function startServer(
-  folder: string,
+  dataFile: string,
   atEnd: AtEnd,
   onProgress: (message: string) => void,
 ): Promise<RestartableServer> {
   const cli = await resolveTemporalCli({ onProgress });
-  const dataFile = path.join(folder, 'temporal.db');
   const start = (port?: number): Promise<DevServer> =>
     startDevServer({ cli, dataFile, port, ui: false, searchAttributes: true });
   let server = await start();

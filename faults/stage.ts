@@ -2,11 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { BatonClient, type LaunchedRun } from '../src/client/client.js';
 import { QUERIES, workflowIdOf, type StateView } from '../src/domain/wire.js';
-import { startChild, type Child } from '../src/server/processes.js';
+import type { Child } from '../src/server/processes.js';
 import { openStore } from '../src/store/open.js';
 import type { Json, Store } from '../src/store/port.js';
 import { documents, failUpTo, FIRST, OTHER, PACKAGE, SECOND } from './definitions.js';
@@ -14,11 +13,10 @@ import type { AtEnd } from './ends.js';
 import type { Cell } from './model.js';
 import { rollsOver } from './cells.js';
 import type { RestartableServer } from './server.js';
+import { startWorker } from './start-worker.js';
 import { writeWork } from './work-log.js';
 import type { Halt, Task, WorkerInput } from './worker-process.js';
 
-const PROCESS = fileURLToPath(new URL('./worker-process.js', import.meta.url));
-const START_MS = 60_000;
 export const ACTOR = 'operator';
 
 export class Stage {
@@ -127,15 +125,10 @@ export class Stage {
     return unlock;
   }
 
-  private async process(input: Pick<WorkerInput, 'role' | 'classes' | 'waits' | 'halt'>): Promise<Child> {
-    const { workLog, tenant } = this;
+  private process(input: Pick<WorkerInput, 'role' | 'classes' | 'waits' | 'halt'>): Promise<Child> {
+    const { workLog, tenant, atEnd } = this;
     const { address } = this.server;
     const storeUrl = `sqlite:${this.storeFile}`;
-    const full: WorkerInput = { ...input, address, storeUrl, taskQueue: tenant, workLog };
-    const name = input.role === 'control' ? 'control worker' : 'agent host';
-    const child = await startChild(process.execPath, [PROCESS, JSON.stringify(full)], { name, stdin: true });
-    this.atEnd(() => child.stop(1_000));
-    await child.ready(input.waits ? /^waiting$/ : /^polling$/, START_MS);
-    return child;
+    return startWorker({ ...input, address, storeUrl, taskQueue: tenant, workLog }, atEnd);
   }
 }
