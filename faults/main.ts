@@ -42,6 +42,8 @@ async function faults(options: Options, command: Command): Promise<void> {
     return signal;
   });
   const onResult = (result: CellResult): void => {
+    // What breaks off because everything is being ended is no result.
+    if (interrupt.signal.aborted) return;
     results.push(result);
     const line = progressOf(result);
     if (line !== null) onProgress(`[${results.length}/${plan.planned}] ${line}`);
