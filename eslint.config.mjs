@@ -24,6 +24,7 @@ const LAYERS = {
   agent: '**/agent/*',
   definitions: '**/definitions/*',
   testing: ['**/testing/*', '**/testing/**'],
+  labs: ['**/bench/**', '**/faults/**'],
 };
 
 export default tseslint.config(
@@ -106,6 +107,11 @@ export default tseslint.config(
     ['src/testing/**'],
     [LAYERS.cli, LAYERS.workflows],
     'The tools for tests know no command line and no workflow code.',
+  ),
+  wall(
+    ['faults/reassign/expected.ts', 'faults/reassign/factors.ts'],
+    ['**/src/**', '**/workflows/**', '**/activities/**'],
+    'What is expected is written down from the design; it must not ask what it judges.',
   ),
   {
     // `expect.any()` and asymmetric matchers are `any` by design.

@@ -40,7 +40,8 @@ const line = (text: string): string => clean(text).replace(/\n/g, '\\n');
 const or = (value: string | number | null | undefined): string =>
   value === null || value === undefined || value === '' ? '–' : line(String(value));
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** The table of everything that is shown to people: no lines, columns two spaces apart. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const made = new Table({
     head: head.map((name) => pc.dim(name)),
     chars: PLAIN,

@@ -1,0 +1,64 @@
+/** The cells of the interruption matrix, each with what must hold after it. Pure. */
+import { POINTS, VICTIMS, type Cell, type Meaningless, type Must, type Point, type Victim } from './model.js';
+
+/** The first attempt reports a failure at these points, so that the slot comes to wait. */
+const FAILING: ReadonlySet<Point> = new Set([
+  'retry-wait, for an operator',
+  'retry-wait, for the retry time',
+  'retry-wait, reassigned and not claimed',
+  'settle of a failure, before its write',
+]);
+const ALWAYS = ['identity', 'epochs', 'leases', 'work', 'steps', 'attempts', 'ended', 'tasks'] as const;
+
+/** Whether a second host must stand by to go on with the slot. */
+export const needsSuccessor = ({ point, victim, must }: Cell): boolean =>
+  must.includes('reassign') || (victim === 'agent host' && point !== 'settle of a success, after its write');
+
+/** Whether the slot's lease is to end by missed beats: only then a short one is wanted. */
+export const leaseEnds = ({ point, victim }: Cell): boolean =>
+  victim === 'agent host' && !fails(point) && !point.startsWith('settle');
+
+export const fails = (point: Point): boolean => FAILING.has(point);
+export const rollsOver = (point: Point): boolean => point.startsWith('continue-as-new');
+
+/** Combinations that say nothing of their own. */
+export const MEANINGLESS: readonly Meaningless[] = [
+  {
+    point: 'retry-wait, reassigned and not claimed',
+    victim: 'agent host',
+    why: 'the host of the failed attempt has no part in the slot any more: the same as “retry-wait, for an operator”',
+  },
+];
+
+const isMeaningless = (point: Point, victim: Victim): boolean =>
+  MEANINGLESS.some((cell) => cell.point === point && cell.victim === victim);
+
+/** All cells that say something, row by row. */
+export const CELLS: readonly Cell[] = POINTS.flatMap((point) =>
+  VICTIMS.filter((victim) => !isMeaningless(point, victim)).map((victim) => cellOf(point, victim)),
+);
+
+function cellOf(point: Point, victim: Victim): Cell {
+  const lost = victim === 'agent host' && holdsLease(point);
+  const attempts = lost
+    ? (['lost', 'succeeded'] as const)
+    : fails(point)
+      ? (['failed', 'succeeded'] as const)
+      : (['succeeded'] as const);
+  const must: Must[] = [...ALWAYS];
+  if (attempts.length > 1) must.push('kept');
+  if (lost || (fails(point) && point !== 'retry-wait, for the retry time')) must.push('reassign', 'claim');
+  if (point === 'settle of a failure, before its write') must.push('unsettled');
+  if (point === 'retry-wait, for the retry time') must.push('timer');
+  if (rollsOver(point)) must.push('rolled');
+  return { point, victim, attempts, repeated: repeatedBy(point, lost), must };
+}
+
+/** A dead host's attempt is lost wherever it held a lease; before it attached, the claim came to nothing. */
+function holdsLease(point: Point): boolean {
+  return !fails(point) && !point.startsWith('settle') && point !== 'claimed, not attached';
+}
+
+function repeatedBy(point: Point, lost: boolean): readonly string[] {
+  return lost && point === 'after a tool result, before it is saved' ? ['two'] : [];
+}

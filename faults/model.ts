@@ -1,0 +1,71 @@
+/** What the fault matrix is made of: interruption points, what is taken away there, and what comes of a cell. Pure. */
+
+/** Where the work is interrupted. */
+export const POINTS = [
+  'claimed, not attached',
+  'attached, before the first line of work',
+  'after a tool result, before it is saved',
+  'after a tool result is saved',
+  'retry-wait, for an operator',
+  'retry-wait, for the retry time',
+  'retry-wait, reassigned and not claimed',
+  'settle of a failure, before its write',
+  'settle of a success, after its write',
+  'continue-as-new, a claim under way',
+  'continue-as-new, lease not attached again',
+] as const;
+export type Point = (typeof POINTS)[number];
+
+/** What is killed with SIGKILL, or taken away for a while. */
+export const VICTIMS = ['agent host', 'control worker', 'Temporal server', 'store'] as const;
+export type Victim = (typeof VICTIMS)[number];
+
+/** What must hold after a cell, in the words of the report. */
+export const MUSTS = {
+  identity: 'same run, slot and pins throughout',
+  epochs: 'no epoch used twice',
+  leases: 'never two live leases of a slot',
+  work: 'no agent at work twice at the same time, none started twice',
+  steps: 'saved steps reused, only unsaved ones repeated',
+  attempts: 'the attempts end as stated',
+  ended: 'the run ends succeeded',
+  tasks: 'no failed workflow task',
+  kept: 'the predecessor and what it saved stay addressable, and its successor is told of it',
+  reassign: 'reassign creates no attempt and no lease',
+  claim: 'the later claim creates exactly one of each, for the requested class',
+  unsettled: 'no reassign before the end is recorded, and the refused one changes nothing',
+  timer: 'not claimed before the retry time',
+  rolled: 'the run has continued as new',
+} as const;
+export type Must = keyof typeof MUSTS;
+
+/** How one attempt of the slot is to end. */
+export type AttemptEnd = 'lost' | 'failed' | 'succeeded';
+
+/** One cell of the interruption matrix: where, what, and what is expected of it. */
+export interface Cell {
+  readonly point: Point;
+  readonly victim: Victim;
+  /** Ends of the slot's attempts, in order. Claims that never attached are none. */
+  readonly attempts: readonly AttemptEnd[];
+  /** Steps that run twice, because the first result was not saved. */
+  readonly repeated: readonly string[];
+  readonly must: readonly Must[];
+}
+
+/** A cell that says nothing, and why. */
+export interface Meaningless {
+  readonly point: Point;
+  readonly victim: Victim;
+  readonly why: string;
+}
+
+/** One row of the report's JSON. */
+export interface CellResult {
+  readonly row: string;
+  readonly victim: string;
+  readonly must: readonly string[];
+  readonly held: boolean;
+  readonly problem: string | null;
+  readonly seconds: number;
+}
