@@ -105,6 +105,9 @@ export async function launch(session: Session, request: LaunchRequest): Promise<
   return launched;
 }
 
+const MANY_SLOTS = 500;
+const LONG_TASK = '30s';
+
 async function start(session: Session, input: RunInput, plan: RunPlan): Promise<void> {
   const { client, tenant } = session;
   const { run, pins } = input;
@@ -122,6 +125,8 @@ async function start(session: Session, input: RunInput, plan: RunPlan): Promise<
         workflowId: workflowIdOf(tenant, run),
         taskQueue: input.taskQueue,
         args: [input],
+        // A large run that has to be replayed may need more than Temporal's ten seconds on a busy machine.
+        ...(slotsOf(plan) > MANY_SLOTS ? { workflowTaskTimeout: LONG_TASK } : {}),
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         memo: { tenant, run, pins },
@@ -136,6 +141,8 @@ async function start(session: Session, input: RunInput, plan: RunPlan): Promise<
     throw toBatonError(error, { tenant, run });
   }
 }
+
+const slotsOf = (plan: RunPlan): number => plan.nodes.reduce((sum, { slots }) => sum + slots.length, 0);
 
 function details({ tenant, run, pins }: RunInput, plan: RunPlan): string {
   const rows = plan.nodes.map(

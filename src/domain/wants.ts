@@ -12,7 +12,7 @@ import type { AttemptRef, Ending, LaunchSpec, RunPlan, RunState, RunStatus, Slot
 /** More pending activities than this would bring a run near the server's limit; further offers wait in slot order. */
 export const MAX_PENDING = 1_000;
 /** Offers out at once in a new run. Each claim makes room for the next, so that it bounds no fleet. */
-export const OFFERS_AT_ONCE = 200;
+export const OFFERS_AT_ONCE = 100;
 /** However many classes there are. */
 const LEAST_OF_CLASS = 10;
 

@@ -37,6 +37,8 @@ export interface DevServerOptions {
   readonly port?: number | undefined;
   readonly uiPort?: number | undefined;
   readonly searchAttributes: boolean;
+  /** Further dynamic configuration: key and JSON value. */
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface DevServer {
@@ -80,7 +82,7 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
   if (options.dataFile !== undefined) args.push('--db-filename', options.dataFile);
   if (options.namespace !== undefined && options.namespace !== DEFAULT_NAMESPACE)
     args.push('--namespace', options.namespace);
-  for (const [key, value] of Object.entries(DYNAMIC_CONFIG))
+  for (const [key, value] of Object.entries({ ...DYNAMIC_CONFIG, ...options.config }))
     args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
   if (options.searchAttributes) {
     for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES))

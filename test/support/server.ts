@@ -31,6 +31,8 @@ export interface TestServerOptions {
   readonly ui?: boolean;
   /** Default true. */
   readonly searchAttributes?: boolean;
+  /** Dynamic configuration of the server, besides what every one of ours has. */
+  readonly config?: Readonly<Record<string, unknown>>;
 }
 
 /** A server of the caller's own; the caller stops it. */
@@ -42,6 +44,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       dataFile: options.dataFile,
       ui: options.ui ?? false,
       searchAttributes: options.searchAttributes ?? true,
+      config: options.config,
       ...ports,
     });
   let server: DevServer = await start({});
