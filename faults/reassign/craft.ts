@@ -98,7 +98,7 @@ function priorOf({ worker, lease, owner }: Combination): PriorWorker | null {
 
 /** The run in which the command meets its guards. */
 export function stateOf(combination: Combination, tenant = TENANT, run = 'r-1'): RunState {
-  const state = createRun({ tenant, run, pins: PINS, plan: PLAN });
+  const state = createRun({ tenant, run, pins: PINS, plan: PLAN }, 0);
   const fresh = state.slots[SLOT];
   if (!fresh) throw new RangeError('the plan has the slot');
   const closed = combination.run === 'closed';
