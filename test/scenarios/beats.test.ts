@@ -84,7 +84,7 @@ test('S5 a beat in flight while the completion succeeds does no harm', async () 
       held.push(() =>
         send().then(resolve, (error: unknown) => {
           answers.push(error);
-          reject(error as Error);
+          reject(error);
         }),
       );
     });
