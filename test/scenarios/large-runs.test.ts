@@ -78,7 +78,7 @@ test(`a run of ${SLOTS} slots is published, launched and worked through; every d
         expect((await temporalTool(baton, run.run, ['workflow', 'describe'])).exitCode).toBe(0);
       return status.name !== 'RUNNING';
     },
-    { timeoutMs: 280_000, everyMs: 500, what: 'the run to end' },
+    { timeoutMs: 560_000, everyMs: 500, what: 'the run to end' },
   );
   expect(most).toBeLessThanOrEqual(MAX_PENDING);
   const results = (await run.result()) as Record<string, string>;
@@ -94,7 +94,7 @@ test(`a run of ${SLOTS} slots is published, launched and worked through; every d
   // Rolling over is not what the history is spent on.
   expect(all.reduce((sum, { events }) => sum + events, 0)).toBeLessThan(30 * SLOTS);
   for (const { inputBytes } of all) expect(inputBytes).toBeLessThan(PAYLOAD);
-}, 420_000);
+}, 700_000);
 
 test(`a run of ${ATTEMPTS} attempts carries no more than one of few`, async () => {
   const baton = await startBaton();
