@@ -1,5 +1,14 @@
 /** The cells of the interruption matrix, each with what must hold after it. Pure. */
-import { POINTS, VICTIMS, type Cell, type Meaningless, type Must, type Point, type Victim } from './model.js';
+import {
+  POINTS,
+  VICTIMS,
+  type Cell,
+  type Meaningless,
+  type Must,
+  type Point,
+  type Progress,
+  type Victim,
+} from './model.js';
 
 /** The first attempt reports a failure at these points, so that the slot comes to wait. */
 const FAILING: ReadonlySet<Point> = new Set([
@@ -8,7 +17,17 @@ const FAILING: ReadonlySet<Point> = new Set([
   'retry-wait, reassigned and not claimed',
   'settle of a failure, before its write',
 ]);
-const ALWAYS = ['identity', 'epochs', 'leases', 'work', 'steps', 'attempts', 'ended', 'tasks'] as const;
+const ALWAYS = [
+  'reached',
+  'identity',
+  'epochs',
+  'leases',
+  'work',
+  'steps',
+  'attempts',
+  'ended',
+  'tasks',
+] as const;
 
 /** Whether a second host must stand by to go on with the slot. */
 export const needsSuccessor = ({ point, victim, must }: Cell): boolean =>
@@ -20,6 +39,21 @@ export const leaseEnds = ({ point, victim }: Cell): boolean =>
 
 export const fails = (point: Point): boolean => FAILING.has(point);
 export const rollsOver = (point: Point): boolean => point.startsWith('continue-as-new');
+
+const live = (...saved: string[]): Progress => ({ lease: 'live', saved });
+const PROGRESS: Readonly<Record<Point, Progress>> = {
+  'claimed, not attached': { lease: 'provisional', saved: [] },
+  'attached, before the first line of work': live(),
+  'after a tool result, before it is saved': live('one'),
+  'after a tool result is saved': live('one', 'two'),
+  'retry-wait, for an operator': { lease: 'released', saved: ['one'] },
+  'retry-wait, for the retry time': { lease: 'released', saved: ['one'] },
+  'retry-wait, reassigned and not claimed': { lease: 'released', saved: ['one'] },
+  'settle of a failure, before its write': live('one'),
+  'settle of a success, after its write': { lease: 'released', saved: ['one', 'two', 'three'] },
+  'continue-as-new, a claim under way': live('one'),
+  'continue-as-new, lease not attached again': live('one'),
+};
 
 /** Combinations that say nothing of their own. */
 export const MEANINGLESS: readonly Meaningless[] = [
@@ -51,7 +85,7 @@ function cellOf(point: Point, victim: Victim): Cell {
   if (point === 'settle of a failure, before its write') must.push('unsettled');
   if (point === 'retry-wait, for the retry time') must.push('timer');
   if (rollsOver(point)) must.push('rolled');
-  return { point, victim, attempts, repeated: repeatedBy(point, lost), must };
+  return { point, victim, attempts, repeated: repeatedBy(point, lost), at: PROGRESS[point], must };
 }
 
 /** A dead host's attempt is lost wherever it held a lease; before it attached, the claim came to nothing. */

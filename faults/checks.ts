@@ -16,6 +16,16 @@ const same = (a: unknown, b: unknown): boolean => digestOf(a) === digestOf(b);
 const none = (problems: readonly string[]): string | null =>
   problems.length > 0 ? problems.join('; ') : null;
 
+const reached: Check = ({ observed, work }, { at, point }) => {
+  const saved = observed.savedBefore.flatMap((row) =>
+    row.slot === WORK && row.step !== null ? [row.step] : [],
+  );
+  if (observed.leaseBefore !== at.lease || !same(saved, at.saved))
+    return `the lease was ${observed.leaseBefore}, saved ${saved.join(', ') || 'nothing'}`;
+  const ran = work.some((line) => line.what === 'step' && line.step === 'two');
+  return point === 'after a tool result, before it is saved' && !ran ? 'the step had no result' : null;
+};
+
 const identity: Check = ({ tenant, run, pins, row, attempts, executions, work }) => {
   const problems: string[] = [];
   const digest = digestOf(pins);
@@ -156,6 +166,7 @@ const timer: Check = (records) => {
 const rolled: Check = ({ executions }) => (executions.length > 1 ? null : 'the run has not continued as new');
 
 const CHECKS: Readonly<Record<Must, Check>> = {
+  reached,
   identity,
   epochs,
   leases,

@@ -22,6 +22,7 @@ export type Victim = (typeof VICTIMS)[number];
 
 /** What must hold after a cell, in the words of the report. */
 export const MUSTS = {
+  reached: 'interrupted where it says',
   identity: 'same run, slot and pins throughout',
   epochs: 'no epoch used twice',
   leases: 'never two live leases of a slot',
@@ -42,6 +43,12 @@ export type Must = keyof typeof MUSTS;
 /** How one attempt of the slot is to end. */
 export type AttemptEnd = 'lost' | 'failed' | 'succeeded';
 
+/** Lease of the first attempt and the steps that it has saved, as the store has them. */
+export interface Progress {
+  readonly lease: 'provisional' | 'live' | 'released';
+  readonly saved: readonly string[];
+}
+
 /** One cell of the interruption matrix: where, what, and what is expected of it. */
 export interface Cell {
   readonly point: Point;
@@ -50,6 +57,8 @@ export interface Cell {
   readonly attempts: readonly AttemptEnd[];
   /** Steps that run twice, because the first result was not saved. */
   readonly repeated: readonly string[];
+  /** How far the first attempt is at the point. */
+  readonly at: Progress;
   readonly must: readonly Must[];
 }
 

@@ -53,6 +53,8 @@ class Play {
     this.launched = await stage.launch();
     await reach(cell.point, stage, this.launched, this);
     observed.savedBefore = await stage.store.artifacts.list(stage.tenant, this.launched.run);
+    const [lease] = rawRows(stage.storeFile).leases;
+    observed.leaseBefore = lease === undefined ? null : (JSON.parse(lease) as { status: string }).status;
     if (cell.must.includes('unsettled')) await this.reassignTooEarly();
     if (cell.must.includes('timer')) observed.retryTime = (await this.slot()).retryTime;
     if (cell.point === 'retry-wait, reassigned and not claimed') await this.reassign();

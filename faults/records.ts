@@ -20,6 +20,8 @@ export interface RawRows {
 export interface Observed {
   /** Saved by the first attempt when the fault struck. */
   savedBefore: readonly ArtifactRow[];
+  /** Status of the first attempt's lease then. */
+  leaseBefore: string | null;
   /** Around the reassign. */
   beforeReassign: RawRows | null;
   afterReassign: RawRows | null;
@@ -49,6 +51,7 @@ export interface Records {
 
 export const nothingObserved = (): Observed => ({
   savedBefore: [],
+  leaseBefore: null,
   beforeReassign: null,
   afterReassign: null,
   retryTime: null,

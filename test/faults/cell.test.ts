@@ -53,6 +53,7 @@ test('a cell that does not hold is reported as failed, with the reason, and the 
 
 /** Each kind of violation, put into the records of a cell that holds. */
 const BROKEN: Readonly<Record<Must, (held: Records) => Partial<Records>>> = {
+  reached: ({ observed }) => ({ observed: { ...observed, leaseBefore: 'provisional' } }),
   identity: ({ row }) => ({
     row: { ...row!, pins: { ...row!.pins, package: { ref: 'other@1', digest: 'x' } } },
   }),
