@@ -6,7 +6,7 @@ import { pauseMs } from './attempt.js';
 import { unclaimable } from './claim.js';
 import { runDeadline, slotDeadline } from './deadlines.js';
 import { observe } from './decide.js';
-import { isOver, specOf } from './run.js';
+import { isOver, slotNames, specOf } from './run.js';
 import type { AttemptRef, Ending, LaunchSpec, RunPlan, RunState, RunStatus, Slot } from './types.js';
 
 /** More pending activities than this would bring a run near the server's limit; further offers wait in slot order. */
@@ -111,7 +111,11 @@ function offerFrom(state: RunState, slot: Slot): number | null {
 export function closesWith(state: RunState, slot: Slot, now: number): RunStatus | null {
   const ending = slot.ending;
   if (!ending || ending.end === 'never-attached') return null;
-  const others = Object.values(state.slots).some((other) => other !== slot && (other.active ?? other.ending));
+  const atWork = (name: string): boolean => {
+    const other = state.slots[name];
+    return other !== undefined && name !== slot.slot && (other.active ?? other.ending) !== null;
+  };
+  const others = slotNames(state.plan).some(atWork);
   if (others) return null;
   const success = ending.end === 'success';
   const settled = {
