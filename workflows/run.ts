@@ -45,7 +45,11 @@ export async function batonRun(input: RunInput): Promise<RunResult> {
   });
   return CancellationScope.nonCancellable(async () => {
     for (;;) {
-      await condition(() => run.machine.changed || run.finished || run.rollOverDue);
+      // Never on `rollOverDue`: the history's length is there before what a task brings has been seen, and conditions are looked
+      // at after each of it, a refused update included, which no replay knows. So the order would be another in a replay. Runs
+      // that were launched before this was known go on as they began: their histories have that order.
+      const early = input.offersAtOnce === undefined;
+      await condition(() => run.machine.changed || run.finished || (early && run.rollOverDue));
       run.show();
       if (cancelled) run.cancel();
       if (run.finished) return await run.end();

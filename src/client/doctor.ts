@@ -64,8 +64,8 @@ async function storeCheck(session: Session): Promise<Found> {
   const { engine, location } = store.describe();
   const runs = (await store.runs.list(session.tenant)).length;
   if (runs > 0) return ok(`${engine} ${location}: ${runs} runs of tenant ${session.tenant}`);
-  return warning(
-    `${engine} ${location} has no run of tenant ${session.tenant}: if there should be some, name their store with --store or BATON_STORE`,
+  return ok(
+    `${engine} ${location} has no run of tenant ${session.tenant} yet: if there should be some, name their store with --store or BATON_STORE`,
   );
 }
 

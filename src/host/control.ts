@@ -24,6 +24,8 @@ export interface ControlWorkerOptions {
   readonly taskQueue?: string;
   /** Default: one over `connection`. */
   readonly client?: Client;
+  /** Runs kept in memory; another run's task replays its history first. Default: what Temporal's SDK takes for the memory. */
+  readonly maxCachedWorkflows?: number;
 }
 
 /**
@@ -45,6 +47,7 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
       performAttempt: makePerformAttempt({ store }),
     },
     maxConcurrentActivityTaskExecutions: 200,
+    ...(options.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: options.maxCachedWorkflows }),
     shutdownForceTime: '15s',
     // A run whose control worker was killed is answered by another one after this time, not after Temporal's ten seconds.
     stickyQueueScheduleToStartTimeout: '3s',

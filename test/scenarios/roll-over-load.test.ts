@@ -1,8 +1,10 @@
 /** S22: roll-overs under load. What the run has become is compared with the rules applied by themselves, command by command. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Command } from '../../src/domain/commands.js';
 import { check, obey, observe } from '../../src/domain/decide.js';
 import type { RunState, Slot } from '../../src/domain/types.js';
+import { BatonError } from '../../src/domain/errors.js';
 import type { RunHandle } from '../../src/client/run-handle.js';
 import { verdict } from '../domain/kit.js';
 import { startBaton, type Baton } from '../support/baton.js';
@@ -79,7 +81,7 @@ class Caller {
           ? { name, ...signed, workerClass: 'coder', reason }
           : { name, ...signed, reason };
     const refusal = check(this.model, command, Date.now());
-    const send = async (): Promise<string> => {
+    const sendOnce = async (): Promise<string> => {
       if (name === 'claim') {
         const claimed = await handle.claim({ workerClass: 'coder', worker: 'w', commandId });
         this.token = claimed.lease.token;
@@ -88,6 +90,19 @@ class Caller {
       if (name === 'reassign')
         return JSON.stringify(await handle.reassign({ workerClass: 'coder', reason, commandId }));
       return JSON.stringify(await handle[name]({ reason, commandId }));
+    };
+    // A query may see an end that the next task brings, while a command in that same task is judged before it: “repeat in a
+    // moment” is what such a refusal says.
+    const send = async (): Promise<string> => {
+      for (let tries = 0; ; tries += 1) {
+        try {
+          return await sendOnce();
+        } catch (error) {
+          const again = error instanceof BatonError && error.message.includes('being recorded');
+          if (!again || tries === 200) throw error;
+          await sleep(50);
+        }
+      }
     };
     if (refusal) {
       await expect(send(), `${commandId} ${name}`).rejects.toMatchObject({ code: refusal.code });
@@ -143,59 +158,67 @@ class Caller {
   }
 }
 
-test(`S22 ${SLOTS * COMMANDS_EACH} mixed commands, ${SLOTS} at a time, over roll-overs: each applied once, as the rules say`, async () => {
-  const baton = await startBaton();
-  const names = Array.from({ length: SLOTS }, (_, index) => `s${index}`);
-  const { agent, runs } = watched('hosted');
-  await baton.startHost([agent]);
-  const run = await launchNodes(
-    baton,
-    {
-      ...Object.fromEntries(names.map((name) => [name, { launch: [spec({ ttl: '30s' })] }])),
-      hosted: { launch: [spec({ dispatch: 'queue', classes: ['hosted'], ttl: '5s' })] },
-      outside: { launch: [spec({ ttl: '30s' })] },
-    },
-    { rollOverEvents: 40 },
-  );
-  await waitFor(() => runs.length === 1);
-  const held = await run.slot('outside').claim({ workerClass: 'coder', worker: 'outside' });
-  const { state: start } = await stateOf(baton, run.run);
-  const handle = baton.temporal.workflow.getHandle(run.workflowId);
-  const executions = new Set<string>();
+test.each([
+  ['as the worker remembers it', {}],
+  ['with every task a replay', { maxCachedWorkflows: 0 }],
+])(
+  `S22 ${SLOTS * COMMANDS_EACH} mixed commands, ${SLOTS} at a time, over roll-overs, %s: each applied once, as the rules say`,
+  async (_how, options) => {
+    const baton = await startBaton(options);
+    const names = Array.from({ length: SLOTS }, (_, index) => `s${index}`);
+    const { agent, runs } = watched('hosted');
+    await baton.startHost([agent]);
+    const run = await launchNodes(
+      baton,
+      {
+        ...Object.fromEntries(names.map((name) => [name, { launch: [spec({ ttl: '30s' })] }])),
+        hosted: { launch: [spec({ dispatch: 'queue', classes: ['hosted'], ttl: '5s' })] },
+        outside: { launch: [spec({ ttl: '30s' })] },
+      },
+      { rollOverEvents: 40 },
+    );
+    await waitFor(() => runs.length === 1);
+    const held = await run.slot('outside').claim({ workerClass: 'coder', worker: 'outside' });
+    const { state: start } = await stateOf(baton, run.run);
+    const handle = baton.temporal.workflow.getHandle(run.workflowId);
+    const executions = new Set<string>();
 
-  const callers = names.map((name, index) => {
-    const own = baton.as('ada', { timeoutMs: 60_000 }).run(run.run);
-    return { roll: dice(index + 1), caller: new Caller(baton, own, name, start) };
-  });
-  for (let number = 0; number < COMMANDS_EACH; number += 1) {
-    await Promise.all(callers.map(({ caller, roll }) => caller.give(NAMES[roll(NAMES.length)]!, number)));
-    executions.add((await handle.describe()).runId);
-    await run.slot('outside').heartbeat(held.lease.token);
+    const callers = names.map((name, index) => {
+      const own = baton.as('ada', { timeoutMs: 60_000 }).run(run.run);
+      return { roll: dice(index + 1), caller: new Caller(baton, own, name, start) };
+    });
+    for (let number = 0; number < COMMANDS_EACH; number += 1) {
+      await Promise.all(callers.map(({ caller, roll }) => caller.give(NAMES[roll(NAMES.length)]!, number)));
+      executions.add((await handle.describe()).runId);
+      await run.slot('outside').heartbeat(held.lease.token);
+      await expectInvariants(baton, run.run);
+    }
+    // Often enough to mean something: several roll-overs, and both kinds of verdict.
+    expect(executions.size).toBeGreaterThanOrEqual(4);
+    expect(callers.reduce((sum, { caller }) => sum + caller.accepted, 0)).toBeGreaterThan(50);
+    expect(callers.reduce((sum, { caller }) => sum + caller.refused, 0)).toBeGreaterThan(20);
+    const { state: end } = await stateOf(baton, run.run);
+    for (const [index, name] of names.entries())
+      expect(made(end.slots[name]!), name).toEqual(made(callers[index]!.caller.expected));
+    for (const name of names) {
+      const attempts = await run.attempts(name);
+      expect(
+        attempts.map(({ number }) => number),
+        name,
+      ).toEqual(attempts.map((_, at) => at + 1));
+      expect(attempts, name).toHaveLength(end.slots[name]!.counts.claims);
+    }
+    // Nobody noticed: the same agent, the same lease.
+    expect(runs).toHaveLength(1);
+    expect(runs[0]!.told).toBeNull();
+    await runs[0]!.ctx.checkpoint('after', 1);
+    await run.slot('outside').complete(held.lease.token, { result: 1 });
+    runs[0]!.finish('done');
+    // A worker without a cache may drop a task that came while it evicted the run; Temporal gives it again after ten seconds.
+    await waitFor(async () => (await run.slot('hosted').show()).state === 'succeeded', { timeoutMs: 60_000 });
+    for (const name of ['hosted', 'outside'])
+      expect((await run.attempts(name)).map(({ worker }) => worker.status)).toEqual(['succeeded']);
     await expectInvariants(baton, run.run);
-  }
-  // Often enough to mean something: several roll-overs, and both kinds of verdict.
-  expect(executions.size).toBeGreaterThanOrEqual(4);
-  expect(callers.reduce((sum, { caller }) => sum + caller.accepted, 0)).toBeGreaterThan(50);
-  expect(callers.reduce((sum, { caller }) => sum + caller.refused, 0)).toBeGreaterThan(20);
-  const { state: end } = await stateOf(baton, run.run);
-  for (const [index, name] of names.entries())
-    expect(made(end.slots[name]!), name).toEqual(made(callers[index]!.caller.expected));
-  for (const name of names) {
-    const attempts = await run.attempts(name);
-    expect(
-      attempts.map(({ number }) => number),
-      name,
-    ).toEqual(attempts.map((_, at) => at + 1));
-    expect(attempts, name).toHaveLength(end.slots[name]!.counts.claims);
-  }
-  // Nobody noticed: the same agent, the same lease.
-  expect(runs).toHaveLength(1);
-  expect(runs[0]!.told).toBeNull();
-  await runs[0]!.ctx.checkpoint('after', 1);
-  await run.slot('outside').complete(held.lease.token, { result: 1 });
-  runs[0]!.finish('done');
-  await waitFor(async () => (await run.slot('hosted').show()).state === 'succeeded');
-  for (const name of ['hosted', 'outside'])
-    expect((await run.attempts(name)).map(({ worker }) => worker.status)).toEqual(['succeeded']);
-  await expectInvariants(baton, run.run);
-}, 240_000);
+  },
+  240_000,
+);

@@ -36,8 +36,13 @@ afterEach(async () => {
   await Promise.all([...open].map((baton) => baton.stop()));
 });
 
-/** @param options `control: false` starts no control worker; `address` of a server of the test's own */
-export async function startBaton(options: { control?: boolean; address?: string } = {}): Promise<Baton> {
+/**
+ * @param options `control: false` starts no control worker; `address` of a server of the test's own; `maxCachedWorkflows: 0` makes
+ *   every workflow task replay its run's history, so that whatever a replay does otherwise comes out
+ */
+export async function startBaton(
+  options: { control?: boolean; address?: string; maxCachedWorkflows?: number } = {},
+): Promise<Baton> {
   const address = options.address ?? (await sharedServer()).address;
   const dir = await mkdtemp(path.join(os.tmpdir(), 'baton-test-'));
   const id = randomBytes(4).toString('hex');
@@ -82,7 +87,11 @@ export async function startBaton(options: { control?: boolean; address?: string 
       clients.push(client);
       return client;
     },
-    startControl: async () => running(await startControlWorker({ connection: native, store, taskQueue })),
+    startControl: async () => {
+      const { maxCachedWorkflows } = options;
+      const cached = maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows };
+      return running(await startControlWorker({ connection: native, store, taskQueue, ...cached }));
+    },
     startHost: async (agents, hostOptions = {}) => {
       const host = await startHost({ connection: native, store, taskQueue, agents, ...hostOptions });
       running(host);
