@@ -153,6 +153,10 @@ class Run {
     await condition(quiet, ROLL_OVER_WAIT);
     // One more turn, so that what the server has buffered meanwhile is seen before the state is carried away.
     await sleep(1, { summary: 'roll-over' });
+    // The timer's task may bring ends of attempts too, and they are told to the run a few turns later than the timer is. A
+    // condition that is not met at once is looked at again when all that a task brought has been worked through.
+    let looks = 0;
+    await condition(() => (looks += 1) > 1);
     if (this.finished || !quiet()) {
       this.machine.rollingOver = false;
       this.machine.reconcile();
