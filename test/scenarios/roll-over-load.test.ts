@@ -173,7 +173,7 @@ test.each([
       {
         ...Object.fromEntries(names.map((name) => [name, { launch: [spec({ ttl: '30s' })] }])),
         hosted: { launch: [spec({ dispatch: 'queue', classes: ['hosted'], ttl: '5s' })] },
-        outside: { launch: [spec({ ttl: '30s' })] },
+        outside: { launch: [spec({ ttl: '300s' })] },
       },
       { rollOverEvents: 40 },
     );
