@@ -1,7 +1,8 @@
 /** `npm run faults`: the fault matrix, on a real Temporal server, with real processes and real SIGKILL. */
-import { access, constants, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError } from 'commander';
+import { checkWritable, count, onProgress } from '../bench/command-line.js';
 import { stopSignal } from '../src/cli/signals.js';
 import { withEnds } from './ends.js';
 import type { CellResult } from './model.js';
@@ -79,26 +80,6 @@ async function put(file: string | undefined, text: string): Promise<void> {
   if (file === undefined) return;
   await writeFile(file, text);
   console.log(`Written: ${path.resolve(file)}`);
-}
-
-/** Before the minutes of playing, not after them. */
-async function checkWritable(file: string | undefined, command: Command): Promise<void> {
-  if (file === undefined) return;
-  const folder = path.dirname(path.resolve(file));
-  await access(folder, constants.W_OK).catch(() =>
-    command.error(`error: there is no writable folder ${folder}`),
-  );
-}
-
-function onProgress(message: string): void {
-  process.stderr.write(`${message}\n`);
-}
-
-function count(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new InvalidArgumentError('It must be a whole number from 1.');
-  return value;
 }
 
 try {

@@ -1,7 +1,7 @@
 /** `bench overhead`: what Baton costs beside a bare Temporal workflow that does the same work. */
-import { access, constants, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { InvalidArgumentError, type Command } from 'commander';
+import { writeFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { checkWritable, count, onProgress } from '../command-line.js';
 import { stopSignal } from '../../src/cli/signals.js';
 import { DYNAMIC_CONFIG } from '../../src/server/dev-server.js';
 import { measureBeats } from './beats.js';
@@ -39,7 +39,7 @@ export function registerOverhead(program: Command): void {
 }
 
 async function overhead(options: Options, command: Command): Promise<void> {
-  await checkWritable(options.json, command);
+  await checkWritable(options.json, command, '--json');
   const stop = stopSignal();
   try {
     const interrupted = stop.asked.then((signal) => Promise.reject(new Error(`stopped by ${signal}`)));
@@ -103,24 +103,4 @@ function reportText(report: Report): string {
     ...settings,
     machineText(machine),
   ].join('\n');
-}
-
-/** Before the minutes of measuring, not after them. */
-async function checkWritable(file: string | undefined, command: Command): Promise<void> {
-  if (file === undefined) return;
-  const folder = path.dirname(path.resolve(file));
-  await access(folder, constants.W_OK).catch(() =>
-    command.error(`error: --json: there is no writable folder ${folder}`),
-  );
-}
-
-function onProgress(message: string): void {
-  process.stderr.write(`${message}\n`);
-}
-
-function count(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new InvalidArgumentError('It must be a whole number from 1.');
-  return value;
 }
