@@ -1,55 +1,26 @@
 /** S27: server, control worker and hosts are killed in turn, and all at once, on a database file. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { LaunchedRun } from '../../src/client/client.js';
 import type { Child } from '../../src/server/processes.js';
 import { startBaton } from '../support/baton.js';
-import { compileFixtures } from '../support/compiled.js';
 import { spec } from '../support/definitions.js';
 import { expectInvariants } from '../support/invariants.js';
-import { startNode } from '../support/processes.js';
-import { startTestServer, type TestServer } from '../support/server.js';
+import { crash, useRestartable } from '../support/restartable.js';
 import { launchNodes } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
-import type { WorkerProcess } from './fixtures/worker-process.js';
 
-let fixtures: Awaited<ReturnType<typeof compileFixtures>>;
-let folder: string;
-let server: TestServer;
-beforeAll(async () => {
-  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts']);
-  folder = await mkdtemp(path.join(tmpdir(), 'baton-everything-'));
-  server = await startTestServer({ dataFile: path.join(folder, 'temporal.db') });
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-  await fixtures.remove();
-});
-
+const restartable = useRestartable('everything');
 const LONG = { timeoutMs: 90_000 };
 
 test('S27 server, control worker and host killed in turn and together: no run lost, no attempt doubled', async () => {
-  const baton = await startBaton({ address: server.address, control: false });
-  const { address, storeUrl, taskQueue } = baton;
+  const baton = await startBaton({ address: restartable.server.address, control: false });
   /** Every attempt that any host has started, by its own word. */
   const started: string[] = [];
-  const start = async (options: Pick<WorkerProcess, 'role' | 'workerClass' | 'quick'>): Promise<Child> => {
-    const file = fixtures.path('scenarios/fixtures/worker-process.ts');
-    const child = await startNode(file, [JSON.stringify({ address, storeUrl, taskQueue, ...options })], {
-      onLine: (line) => {
-        if (line.startsWith('at work ')) started.push(line);
-      },
-    });
-    await child.ready(/^polling$/, 60_000);
-    return child;
+  const onLine = (line: string): void => {
+    if (line.startsWith('at work ')) started.push(line);
   };
-  const crash = async (child: Child): Promise<void> => {
-    child.kill('SIGKILL');
-    expect((await child.exited).signal).toBe('SIGKILL');
-  };
+  const start = (options: Parameters<typeof restartable.startWorker>[1]): Promise<Child> =>
+    restartable.startWorker(baton, options, { onLine });
   let control = await start({ role: 'control' });
   const ttl = 15_000;
   const retry = { mode: 'auto', backoff: { initial: '1s' } };
@@ -81,8 +52,8 @@ test('S27 server, control worker and host killed in turn and together: no run lo
   };
   await holds();
 
-  await server.kill();
-  await server.restart();
+  await restartable.server.kill();
+  await restartable.server.restart();
   await holds();
   await crash(control);
   control = await start({ role: 'control' });
@@ -93,8 +64,8 @@ test('S27 server, control worker and host killed in turn and together: no run lo
   await working(6);
   await holds();
 
-  await Promise.all([server.kill(), crash(control), ...hosts.map(crash)]);
-  await server.restart();
+  await Promise.all([restartable.server.kill(), crash(control), ...hosts.map(crash)]);
+  await restartable.server.restart();
   control = await start({ role: 'control' });
   await holds();
   await start({ role: 'host', workerClass: 'coder', quick: true });

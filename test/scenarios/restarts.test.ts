@@ -1,56 +1,20 @@
 /** S13: restarts burn nothing. Server, control worker and hosts are processes of their own here, and are killed. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Child } from '../../src/server/processes.js';
-import { startBaton, type Baton } from '../support/baton.js';
-import { compileFixtures } from '../support/compiled.js';
+import { expect, test } from 'vitest';
+import { startBaton } from '../support/baton.js';
 import { spec } from '../support/definitions.js';
 import { expectInvariants } from '../support/invariants.js';
 import { watched } from '../support/operator.js';
-import { startNode } from '../support/processes.js';
-import { startTestServer, type TestServer } from '../support/server.js';
+import { crash, useRestartable } from '../support/restartable.js';
 import { launchNodes } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
-import type { WorkerProcess } from './fixtures/worker-process.js';
 
-let fixtures: Awaited<ReturnType<typeof compileFixtures>>;
-let folder: string;
-let server: TestServer;
-beforeAll(async () => {
-  fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts']);
-  folder = await mkdtemp(path.join(tmpdir(), 'baton-restarts-'));
-  server = await startTestServer({ dataFile: path.join(folder, 'temporal.db') });
-});
-afterAll(async () => {
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-  await fixtures.remove();
-});
-
+const restartable = useRestartable('restarts');
 const LONG = { timeoutMs: 90_000 };
 
-async function startWorker(
-  baton: Baton,
-  options: Pick<WorkerProcess, 'role' | 'workerClass'>,
-): Promise<Child> {
-  const { address, storeUrl, taskQueue } = baton;
-  const file = fixtures.path('scenarios/fixtures/worker-process.ts');
-  const child = await startNode(file, [JSON.stringify({ address, storeUrl, taskQueue, ...options })]);
-  await child.ready(/^polling$/, 60_000);
-  return child;
-}
-
-async function crash(child: Child): Promise<void> {
-  child.kill('SIGKILL');
-  expect((await child.exited).signal).toBe('SIGKILL');
-}
-
 test('S13 server and control worker killed and started again under live leases: still attempt 1', async () => {
-  const baton = await startBaton({ address: server.address, control: false });
-  let control = await startWorker(baton, { role: 'control' });
+  const baton = await startBaton({ address: restartable.server.address, control: false });
+  let control = await restartable.startWorker(baton, { role: 'control' });
   const ttl = 20_000;
   const run = await launchNodes(baton, {
     hosted: { launch: [spec({ dispatch: 'queue', ttl: `${ttl}ms` })] },
@@ -80,16 +44,16 @@ test('S13 server and control worker killed and started again under live leases: 
     await waitFor(() => acknowledged > 0, LONG);
     await expectInvariants(baton, run.run);
 
-    await server.kill();
+    await restartable.server.kill();
     await crash(control);
-    await server.restart();
+    await restartable.server.restart();
     // Beats need no control worker.
     const restarted = Date.now();
     await waitFor(() => acknowledged > restarted, LONG);
-    control = await startWorker(baton, { role: 'control' });
+    control = await restartable.startWorker(baton, { role: 'control' });
     await expectInvariants(baton, run.run);
     await crash(control);
-    control = await startWorker(baton, { role: 'control' });
+    control = await restartable.startWorker(baton, { role: 'control' });
 
     // Both leases are older than their TTL by what was acknowledged after the restart.
     const handle = baton.temporal.workflow.getHandle(run.workflowId);
@@ -120,16 +84,16 @@ test('S13 server and control worker killed and started again under live leases: 
 }, 240_000);
 
 test('S13 a work that ends while no control worker is up is recorded by the next one', async () => {
-  const baton = await startBaton({ address: server.address, control: false });
-  const control = await startWorker(baton, { role: 'control' });
+  const baton = await startBaton({ address: restartable.server.address, control: false });
+  const control = await restartable.startWorker(baton, { role: 'control' });
   const run = await launchNodes(baton, { a: { launch: [spec({ ttl: '30s' })] } });
   const { lease } = await run.slot('a').claim({ workerClass: 'coder', worker: 'w1' });
   await crash(control);
   expect((await run.slot('a').complete(lease.token, { result: 1 })).state).toBe('active');
   // A deploy of the server on top.
-  await server.kill();
-  await server.restart();
-  await startWorker(baton, { role: 'control' });
+  await restartable.server.kill();
+  await restartable.server.restart();
+  await restartable.startWorker(baton, { role: 'control' });
   expect(await run.result()).toEqual({ a: 1 });
   expect((await run.attempts()).map(({ number, worker }) => [number, worker.status])).toEqual([
     [1, 'succeeded'],
@@ -138,9 +102,9 @@ test('S13 a work that ends while no control worker is up is recorded by the next
 }, 240_000);
 
 test('S13 SIGTERM to a host process: released at once, no budget touched, and another host goes on by itself', async () => {
-  const baton = await startBaton({ address: server.address });
+  const baton = await startBaton({ address: restartable.server.address });
   const run = await launchNodes(baton, { a: { launch: [spec({ dispatch: 'queue', ttl: '60s' })] } });
-  const first = await startWorker(baton, { role: 'host', workerClass: 'coder' });
+  const first = await restartable.startWorker(baton, { role: 'host', workerClass: 'coder' });
   await first.ready(/^at work a/, 60_000);
   await expectInvariants(baton, run.run);
   const sent = performance.now();
@@ -163,7 +127,7 @@ test('S13 SIGTERM to a host process: released at once, no budget touched, and an
   });
   await expectInvariants(baton, run.run);
 
-  const second = await startWorker(baton, { role: 'host', workerClass: 'coder' });
+  const second = await restartable.startWorker(baton, { role: 'host', workerClass: 'coder' });
   await second.ready(/^at work a/, 60_000);
   const attempts = (await run.attempts('a')).map(({ number, epoch, worker }) => [
     number,
