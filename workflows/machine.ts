@@ -24,8 +24,11 @@ export class Machine {
   reconcile: () => void = () => {};
   changed = true;
   private asked = false;
+  /** Launched by an early version: such a run goes on as it began, since its history replays in no other order. */
+  readonly early: boolean;
 
   constructor(readonly input: RunInput) {
+    this.early = input.offersAtOnce === undefined;
     const { tenant, run, pins } = input;
     const identity = { tenant, run, pins, plan: unpackPlan(input.plan) };
     this.state = input.carried ? unpackState(input.carried.state, identity) : createRun(identity, Date.now());
@@ -57,13 +60,13 @@ export class Machine {
       this.state = state;
       this.changed = true;
     }
-    if (this.input.offersAtOnce === undefined) this.reconcile();
+    if (this.early) this.reconcile();
     else this.reconcileOnce();
   }
 
   /**
    * Once for all that came with one task: in a large run a task brings a hundred ends, and looking at every slot after each of
-   * them took longer than Temporal gives a task. Runs of earlier versions go on as they began, for the sake of their replay.
+   * them took longer than Temporal gives a task.
    */
   private reconcileOnce(): void {
     if (this.asked) return;

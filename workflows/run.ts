@@ -46,10 +46,9 @@ export async function batonRun(input: RunInput): Promise<RunResult> {
   return CancellationScope.nonCancellable(async () => {
     for (;;) {
       // Never on `rollOverDue`: the history's length is there before what a task brings has been seen, and conditions are looked
-      // at after each of it, a refused update included, which no replay knows. So the order would be another in a replay. Runs
-      // that were launched before this was known go on as they began: their histories have that order.
-      const early = input.offersAtOnce === undefined;
-      await condition(() => run.machine.changed || run.finished || (early && run.rollOverDue));
+      // at after each of it, a refused update included, which no replay knows. So the order would be another in a replay.
+      const { machine } = run;
+      await condition(() => machine.changed || run.finished || (machine.early && run.rollOverDue));
       run.show();
       if (cancelled) run.cancel();
       if (run.finished) return await run.end();
@@ -89,7 +88,7 @@ class Run {
     this.reconcile();
     // Otherwise a run with many leases and offers would continue as new for ever, with nothing done between.
     const started = this.offers.pending + Object.keys(this.leases.activityIds()).length;
-    this.startEvents = input.offersAtOnce === undefined ? 0 : EVENTS_EACH * started;
+    this.startEvents = this.machine.early ? 0 : EVENTS_EACH * started;
   }
 
   get finished(): boolean {

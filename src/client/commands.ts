@@ -129,9 +129,9 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
   const { client, tenant } = session;
   const { run } = command;
   const view = await describeExecution(client, { tenant, run });
-  const row = session.hasStore ? await (await session.store()).runs.get(tenant, run) : null;
   if (view?.running)
     throw BatonError.of('RollingOver', 'the run continued as new under the command', { run });
+  const row = session.hasStore ? await (await session.store()).runs.get(tenant, run) : null;
   if (!view) {
     // Temporal forgets closed runs after its retention; a row that says "running" without a workflow is an unfinished launch.
     if (row && row.status !== 'running') throw closed(run, row.status);
