@@ -171,7 +171,7 @@ test.each([
     const run = await launchNodes(
       baton,
       {
-        ...Object.fromEntries(names.map((name) => [name, { launch: [spec({ ttl: '30s' })] }])),
+        ...Object.fromEntries(names.map((name) => [name, { launch: [spec({ ttl: '300s' })] }])),
         hosted: { launch: [spec({ dispatch: 'queue', classes: ['hosted'], ttl: '5s' })] },
         outside: { launch: [spec({ ttl: '300s' })] },
       },

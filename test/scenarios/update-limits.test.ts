@@ -24,7 +24,7 @@ test('S23 12 agents with 200 beats each: no limit is met, no lease lost, and no 
   const baton = await startBaton({ address: server.address });
   const classes = Array.from({ length: 12 }, (_, index) => `direct-${index}`);
   const run = await launchNodes(baton, {
-    outside: { slots: 12, launch: [spec({ ttl: '20s' })] },
+    outside: { slots: 12, launch: [spec({ ttl: '60s' })] },
     hosted: { slots: 6, launch: [spec({ dispatch: 'queue', ttl: '3s', classes: ['coder'] })] },
   });
   const { agent, runs } = watched('coder', 6);
@@ -80,7 +80,7 @@ test('S23 120 commands of 12 callers: the run continues as new in time, and no c
   const names = Array.from({ length: 12 }, (_, index) => `s${index}`);
   const run = await launchNodes(baton, {
     ...Object.fromEntries(names.map((name) => [name, {}])),
-    held: { launch: [spec({ ttl: '20s' })] },
+    held: { launch: [spec({ ttl: '300s' })] },
   });
   const { lease } = await run.slot('held').claim({ workerClass: 'coder', worker: 'w1' });
   const first = await runIdOf(baton, run.workflowId);
