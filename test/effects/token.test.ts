@@ -67,7 +67,5 @@ it.each([
 
 it('is refused when it is no text at all', () => {
   for (const shown of [undefined, null, 7, {}, [token]])
-    expect(() => peekAuthority(shown as string)).toThrow(
-      expect.objectContaining({ code: 'InvalidCommand' }),
-    );
+    expect(() => peekAuthority(shown as string)).toThrow(expect.objectContaining({ code: 'InvalidCommand' }));
 });
