@@ -14,9 +14,9 @@ import type { AttemptRow, Fence, Store } from '../store/port.js';
 import { readAuthority } from './token.js';
 
 /**
- * What the authority is asked for. `act`: an effect is to be done, or its owner asked about it. `withdraw`: something
- * long-running is to be stopped, for which also an attempt whose slot or run was cancelled has authority: nobody will come
- * after it. One that was lost or revoked has not, since a successor may go on with what runs.
+ * What the authority is asked for. `act`: an effect is to be done, stopped, or its owner asked about it. `withdraw`: what an
+ * attempt has begun is to be stopped after its lease, for which only one whose slot or run was cancelled has authority: nobody
+ * will come after it. One that was lost, released or revoked has not, since a successor may go on with what runs.
  */
 export type Purpose = 'act' | 'withdraw';
 
@@ -51,11 +51,10 @@ export function authorityCheck(options: AuthorityCheckOptions): AuthorityCheck {
   const { store, client, patienceMs = Number.POSITIVE_INFINITY } = options;
   return async (token, { purpose = 'act', signal } = {}) => {
     const fence = readAuthority(await store.key(), token);
-    const judge = purpose === 'act' ? mayAct : mayWithdraw;
     const from = performance.now();
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
       const row = await newestRow(store, fence);
-      const verdict = await judge(client, row);
+      const verdict = await (purpose === 'act' ? mayAct(client, row) : mayWithdraw(row));
       if (verdict.yes) return fence;
       const left = from + Math.min(row.ttlMs, patienceMs) - performance.now();
       if (left <= 0 || signal?.aborted) throw unsettled(fence, verdict.why);
@@ -94,16 +93,14 @@ async function mayAct(client: Client, row: AttemptRow): Promise<Verdict> {
   }
 }
 
-async function mayWithdraw(client: Client, row: AttemptRow): Promise<Verdict> {
-  const { tenant, run, slot, attempt } = row;
-  if (isTerminalLease(row.leaseStatus)) {
-    if (row.failure?.code === 'Cancelled') return { yes: true };
-    const why = `the lease is ${row.leaseStatus}, and a successor may go on with what runs`;
-    throw stale(why, { run, slot, attempt });
-  }
-  const standing = standingOf(row.attachment, await describeRun({ client, tenant }, run));
-  if (standing.kind === 'pending' && row.leaseStatus === 'live') return { yes: true };
-  return { yes: false, why: 'how the attempt ends is not recorded yet' };
+/** Judged by how the attempt ended, as the store has it. Until that is recorded it cannot be told. */
+async function mayWithdraw(row: AttemptRow): Promise<Verdict> {
+  const { run, slot, attempt } = row;
+  if (!isTerminalLease(row.leaseStatus))
+    return { yes: false, why: 'how the attempt ends is not recorded yet' };
+  if (row.failure?.code === 'Cancelled') return { yes: true };
+  const why = `the lease is ${row.leaseStatus}, and a successor may go on with what runs`;
+  throw stale(why, { run, slot, attempt });
 }
 
 function unsettled({ run, slot, attempt }: Fence, why: string): BatonError {

@@ -1,6 +1,6 @@
 /**
  * The worker's side of an owner that serves `effectRoutes`: `perform`, `lookup` and `poll` as `ctx.effect` takes them, and
- * `cancel` for what runs long. Retries nothing by itself: whether to send again is the effect protocol's to decide.
+ * `cancel` and `withdraw` for what runs long. Retries nothing by itself: whether to send again is the effect protocol's to decide.
  */
 import { BatonError, isErrorCode } from '../domain/errors.js';
 import type { Json } from '../store/port.js';
@@ -42,17 +42,18 @@ export function httpOwner(url: string, { timeoutMs = 30_000 }: HttpOwnerOptions 
     throw new Error(`the effect owner answered ${response.status} with something else`);
   }
   const called = ({ authority, key }: OwnerCall): { authority: string; key: string } => ({ authority, key });
+  const send = (call: OwnerCall) =>
+    post<OwnerAnswer>('', { ...called(call), request: call.request }, call.signal);
   const lookup = (call: OwnerCall) => post<LookupAnswer>('/lookup', called(call), call.signal);
   return {
     /** Sends the effect; the answer is what the owner has on record then. */
-    send: (call: OwnerCall) => post<OwnerAnswer>('', { ...called(call), request: call.request }, call.signal),
+    send,
     lookup,
     /** Whatever became of an accepted effect is on the owner's record too. */
     poll: lookup,
-    /**
-     * Withdraws it. Takes no signal: it is called when that has fired. While the end of the attempt is not recorded yet, the
-     * owner answers `AuthorityUnsettled`.
-     */
-    cancel: (call: OwnerCall) => post<OwnerAnswer>('/cancel', called(call)),
+    /** Stops it, under the lease. */
+    cancel: (call: OwnerCall) => post<OwnerAnswer>('/cancel', called(call), call.signal),
+    /** Stops it after the lease, if that was cancelled: takes no signal, since it is called when that has fired. */
+    withdraw: (call: OwnerCall) => post<OwnerAnswer>('/withdraw', called(call)),
   };
 }

@@ -74,11 +74,16 @@ export interface EffectOwner<Trx, M extends Mode> {
    */
   finish(effect: EffectRef, work: Work<Trx, M>): Promise<OwnerAnswer>;
   /**
-   * Withdraws what was accepted and has not ended; afterwards it is `rejected` with the failure `Cancelled`. One that never
-   * arrived is so too, so that it cannot arrive later. An attempt may do so under its lease, and after it when its slot or
-   * run was cancelled; a lost or revoked one may not, since a successor may go on with what runs.
+   * Stops what was accepted and has not ended; afterwards it is `rejected` with the failure `Cancelled`. One that never arrived
+   * is so too, so that it cannot arrive later.
    */
   cancel(call: EffectCall, work: Stop<Trx>): Promise<OwnerAnswer>;
+  /**
+   * {@link cancel} by an attempt whose lease is over because its slot or run was cancelled. One that was lost, released or
+   * revoked is refused (`StaleLease`), since a successor may go on with what runs; before it is known which of them it was,
+   * the answer is `AuthorityUnsettled`.
+   */
+  withdraw(call: EffectCall, work: Stop<Trx>): Promise<OwnerAnswer>;
   /** What is on record. It raises the fence too: after `absent`, nothing of an earlier attempt can land. */
   lookup(call: EffectCall): Promise<LookupAnswer>;
 }
@@ -132,6 +137,24 @@ export function effectOwner<Trx, M extends Mode>(options: EffectOwnerOptions<Trx
     });
   };
 
+  const stop = async (call: EffectCall, purpose: Purpose, work: Stop<Trx>): Promise<OwnerAnswer> => {
+    mustEnd(engine.mode, work);
+    return fenced(call, purpose, function* (trx, { fence, ref }): Script<OwnerAnswer> {
+      // Locked: the owner's own `finish` comes without the fence.
+      const known = yield* find(tables, ref, forUpdate);
+      const cancelled: Recorded = { state: 'rejected', failure: CANCELLED };
+      if (!known) {
+        yield* insert(tables, ref, { fence, requestDigest: null, at: now() }, cancelled);
+        return { ...cancelled, repeated: false };
+      }
+      if (known.recorded.state !== 'accepted') return { ...known.recorded, repeated: true };
+      const { handle } = known.recorded;
+      yield* callWork(() => work(trx, { ...ref, handle }));
+      yield* end(tables, ref, cancelled, now());
+      return { ...cancelled, repeated: false };
+    });
+  };
+
   return {
     migrate: () => engine.transaction(() => createTables(tables, engine.dialect)),
     commit: (call, work) =>
@@ -156,23 +179,8 @@ export function effectOwner<Trx, M extends Mode>(options: EffectOwnerOptions<Trx
         return { ...recorded, repeated: false };
       });
     },
-    async cancel(call, work) {
-      mustEnd(engine.mode, work);
-      return fenced(call, 'withdraw', function* (trx, { fence, ref }): Script<OwnerAnswer> {
-        // Locked: the owner's own `finish` comes without the fence.
-        const known = yield* find(tables, ref, forUpdate);
-        const cancelled: Recorded = { state: 'rejected', failure: CANCELLED };
-        if (!known) {
-          yield* insert(tables, ref, { fence, requestDigest: null, at: now() }, cancelled);
-          return { ...cancelled, repeated: false };
-        }
-        if (known.recorded.state !== 'accepted') return { ...known.recorded, repeated: true };
-        const { handle } = known.recorded;
-        yield* callWork(() => work(trx, { ...ref, handle }));
-        yield* end(tables, ref, cancelled, now());
-        return { ...cancelled, repeated: false };
-      });
-    },
+    cancel: (call, work) => stop(call, 'act', work),
+    withdraw: (call, work) => stop(call, 'withdraw', work),
     lookup: (call) =>
       fenced(call, 'act', function* (_trx, { ref }): Script<LookupAnswer> {
         return (yield* find(tables, ref))?.recorded ?? { state: 'absent' };

@@ -1,6 +1,6 @@
 /**
  * The kit as HTTP middleware, for plain `http` and for Express: `POST <path>` does an effect, `POST <path>/lookup` asks about
- * one, `POST <path>/cancel` withdraws one. Bodies are `{authority, key, request?}`, answers the state on record; a refusal is
+ * one, `POST <path>/cancel` and `/withdraw` stop one. Bodies are `{authority, key, request?}`, answers the state on record; a refusal is
  * `{"error":{"code",…}}` with 403 (no authority), 409 (another request under the key) or 503 (try again).
  */
 import type { ServerResponse } from 'node:http';
@@ -20,7 +20,7 @@ export interface EffectRoutesOptions<Trx, M extends Mode> {
   readonly commit?: RequestWork<Trx, M>;
   /** Begins it and returns the handle to poll by. */
   readonly accept?: RequestWork<Trx, M>;
-  /** Stops what was begun. Without it there is no `/cancel`. */
+  /** Stops what was begun. Without it there is neither `/cancel` nor `/withdraw`. */
   readonly cancel?: Stop<Trx>;
   /** Most bytes of a request's body. Default 256 KiB. */
   readonly bodyLimit?: number;
@@ -66,10 +66,11 @@ export function effectRoutes<Trx, M extends Mode>(options: EffectRoutesOptions<T
     ],
     ['/lookup', async (request) => owner.lookup(await fields(request, ['authority', 'key']))],
   ]);
-  if (cancel)
-    routes.set('/cancel', async (request) =>
-      owner.cancel(await fields(request, ['authority', 'key']), cancel),
-    );
+  if (cancel) {
+    const called = (request: Request) => fields(request, ['authority', 'key']);
+    routes.set('/cancel', async (request) => owner.cancel(await called(request), cancel));
+    routes.set('/withdraw', async (request) => owner.withdraw(await called(request), cancel));
+  }
 
   async function fields(request: Request, known: readonly string[]) {
     const body = await readFields(request, bodyLimit, known);

@@ -127,7 +127,11 @@ export function ownerConformance(
       await commit(subject, 's/1');
       await owner.lookup({ authority: 's/1', key: 'k' });
       await owner.cancel({ authority: 's/1', key: 'k' }, subject.write('stop'));
-      expect(authority.asked.map(({ purpose }) => purpose)).toEqual(['act', 'act', 'act', 'act', 'withdraw']);
+      await owner.withdraw({ authority: 's/1', key: 'k' }, subject.write('stop'));
+      expect(authority.asked.map(({ purpose }) => purpose)).toEqual([
+        ...['act', 'act', 'act', 'act', 'act'],
+        'withdraw',
+      ]);
       expect(await subject.entries()).toEqual(['k']);
     });
 
@@ -193,21 +197,27 @@ export function ownerConformance(
       expect(await subject.entries()).toEqual(['start']);
     });
 
-    it('withdraws what runs, once; what has ended, or was committed, stays as it is', async () => {
-      const { subject, owner } = await start();
-      const ref = { tenant: 't', run: 'r', slot: 's', key: 'job' };
-      await owner.accept({ authority: 's/1', key: 'job', request: 1 }, subject.write('start', { answer: 7 }));
-      const withdrawn = { state: 'rejected', failure: { code: 'Cancelled' } };
-      const cancel = (key: string): Promise<OwnerAnswer> =>
-        owner.cancel({ authority: 's/1', key }, subject.write('stop'));
-      expect(await cancel('job')).toMatchObject({ ...withdrawn, repeated: false });
-      expect(await cancel('job')).toMatchObject({ ...withdrawn, repeated: true });
-      expect(await owner.finish(ref, subject.write('end'))).toMatchObject({ ...withdrawn, repeated: true });
-      expect(await subject.entries()).toEqual(['start', 'stop']);
-      await commit(subject, 's/1', 'paid');
-      expect(await cancel('paid')).toMatchObject({ state: 'committed', repeated: true });
-      expect(await subject.entries()).toEqual(['start', 'stop', 'paid']);
-    });
+    it.each(['cancel', 'withdraw'] as const)(
+      '%s stops what runs, once; what has ended, or was committed, stays',
+      async (how) => {
+        const { subject, owner } = await start();
+        const ref = { tenant: 't', run: 'r', slot: 's', key: 'job' };
+        await owner.accept(
+          { authority: 's/1', key: 'job', request: 1 },
+          subject.write('start', { answer: 7 }),
+        );
+        const withdrawn = { state: 'rejected', failure: { code: 'Cancelled' } };
+        const cancel = (key: string): Promise<OwnerAnswer> =>
+          owner[how]({ authority: 's/1', key }, subject.write('stop'));
+        expect(await cancel('job')).toMatchObject({ ...withdrawn, repeated: false });
+        expect(await cancel('job')).toMatchObject({ ...withdrawn, repeated: true });
+        expect(await owner.finish(ref, subject.write('end'))).toMatchObject({ ...withdrawn, repeated: true });
+        expect(await subject.entries()).toEqual(['start', 'stop']);
+        await commit(subject, 's/1', 'paid');
+        expect(await cancel('paid')).toMatchObject({ state: 'committed', repeated: true });
+        expect(await subject.entries()).toEqual(['start', 'stop', 'paid']);
+      },
+    );
 
     it('a withdrawal before the start keeps the start away, whatever its request', async () => {
       const { subject, owner } = await start();

@@ -93,11 +93,12 @@ test('long-running: accepted, polled, withdrawn', async () => {
         trx.prepare('update jobs set stopped = 1 where job = ?').run((handle as { job: string }).job),
     }),
   );
-  const { send, poll, cancel } = httpOwner(`${url}/jobs`);
+  const { send, poll, cancel, withdraw } = httpOwner(`${url}/jobs`);
   expect(await send(call('k', 'x'))).toMatchObject({ state: 'accepted', handle: { job: 'x' } });
   expect(await poll(call('k', 'x'))).toMatchObject({ state: 'accepted' });
   expect(await cancel(call('k', 'x'))).toMatchObject({ state: 'rejected', failure: { code: 'Cancelled' } });
   expect(await poll(call('k', 'x'))).toMatchObject({ state: 'rejected' });
+  expect(await withdraw(call('k', 'x'))).toMatchObject({ state: 'rejected', repeated: true });
   expect(database.prepare('select stopped from jobs').pluck().all()).toEqual([1]);
 });
 
@@ -111,11 +112,12 @@ test('what is not its own goes to `next`, and a body that a parser has read is t
     '/effect',
     '/effectsx',
     '/effects/cancel',
+    '/effects/withdraw',
     '/effectsconstructor',
     '/effects/toString',
   ])
     expect(await (await fetch(`${url}${path}`, { method: 'POST', body: '{}' })).json(), path).toBe('next');
-  expect(passed).toBe(6);
+  expect(passed).toBe(7);
   const parsed = await listen((request, response) => {
     const body = call('k', 'x');
     routes(Object.assign(request, { body, originalUrl: '/effects' }), response);
