@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import {
   BatonError,
+  EffectRejected,
   effectOwner,
   effectRoutes,
   httpAuthority,
@@ -61,9 +62,7 @@ function publish(trx: Database.Database, request: Json): Json {
   if (typeof title !== 'string' || typeof digest !== 'string')
     throw BatonError.of('InvalidCommand', 'a publication needs `title` and `digest`', { field: 'request' });
   if (trx.prepare('select 1 from contents where digest = ?').get(digest) === undefined)
-    throw BatonError.of('EffectRejected', 'there is no content of that digest', {
-      failure: { code: 'NoContent', message: `no content ${digest} was sent` },
-    });
+    throw new EffectRejected({ code: 'NoContent', message: `no content ${digest} was sent` });
   const at = new Date().toISOString();
   const { lastInsertRowid } = trx
     .prepare('insert into publications (title, digest, published_at) values (?, ?, ?)')
@@ -97,7 +96,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
     const asked = database
       .prepare('insert into requests (path, key) values (?, ?)')
       .run(pathname, keyIn(body)).lastInsertRowid;
-    response.once('close', () => record(asked, response.statusCode));
+    response.once('close', () => record(asked, response));
     const loses = pathname === '/publications' && answersToLose > 0;
     return effects(
       Object.assign(request, { body: parsed(body) }),
@@ -172,6 +171,8 @@ function keyIn(body: Uint8Array): string {
   return typeof key === 'string' ? key : '';
 }
 
-function record(asked: number | bigint, status: number): void {
-  if (database.open) database.prepare('update requests set status = ? where id = ?').run(status, asked);
+/** A request whose answer never left keeps the status null. */
+function record(asked: number | bigint, { writableEnded, statusCode }: ServerResponse): void {
+  if (writableEnded && database.open)
+    database.prepare('update requests set status = ? where id = ?').run(statusCode, asked);
 }

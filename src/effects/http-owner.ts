@@ -4,6 +4,7 @@
  */
 import { BatonError, isErrorCode } from '../domain/errors.js';
 import type { Json } from '../store/port.js';
+import { accepted, EffectRejected, type Accepted } from './outcome.js';
 import type { LookupAnswer, OwnerAnswer } from './owner/owner.js';
 
 /** What is used of a call that `ctx.effect` makes. */
@@ -48,6 +49,12 @@ export function httpOwner(url: string, { timeoutMs = 30_000 }: HttpOwnerOptions 
   return {
     /** Sends the effect; the answer is what the owner has on record then. */
     send,
+    /** {@link send}, as `ctx.effect` takes its outcome: the receipt, `accepted(handle)`, or `EffectRejected`. */
+    perform: async (call: OwnerCall): Promise<Json | Accepted> => {
+      const answer = await send(call);
+      if (answer.state === 'rejected') throw new EffectRejected(answer.failure);
+      return answer.state === 'accepted' ? accepted(answer.handle) : answer.receipt;
+    },
     lookup,
     /** Whatever became of an accepted effect is on the owner's record too. */
     poll: lookup,

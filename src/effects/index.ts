@@ -32,6 +32,7 @@ export {
 } from './authority-server.js';
 export { httpAuthority, type HttpAuthorityOptions } from './http-authority.js';
 export { httpOwner, type HttpOwnerOptions, type OwnerCall } from './http-owner.js';
+export { accepted, EffectRejected, isAccepted, type Accepted } from './outcome.js';
 export { authorityToken, peekAuthority, readAuthority } from './token.js';
 
 export { BatonError } from '../domain/errors.js';

@@ -10,6 +10,7 @@ import type { Failure } from '../../domain/types.js';
 import { canonicalJson, digestOf } from '../../store/canonical.js';
 import type { Fence, Json } from '../../store/port.js';
 import type { AuthorityCheck, Purpose } from '../check.js';
+import { rejectionIn } from '../outcome.js';
 import { awaits, type Mode, type OwnerEngine } from './engines.js';
 import { attempt, end, find, insert, raiseFence, type EffectRef, type Recorded } from './protocol.js';
 import { createTables, tablesOf } from './schema.js';
@@ -202,12 +203,4 @@ function kept(field: string, value: unknown): Json {
 
 function conflict({ run, slot, key }: EffectRef): BatonError {
   return BatonError.of('EffectConflict', 'the key was used for another request', { run, slot, key });
-}
-
-/** The owner's definite no, by its code: the error may come from another copy of this package. */
-function rejectionIn(error: unknown): Failure | null {
-  const { code, message, details } = (error ?? {}) as { code?: unknown; message?: string; details?: unknown };
-  if (code !== 'EffectRejected') return null;
-  const failure = (details as { failure?: Partial<Failure> } | undefined)?.failure;
-  return { code: failure?.code ?? 'EffectRejected', message: failure?.message ?? message ?? '' };
 }

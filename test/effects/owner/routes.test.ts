@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Database from 'better-sqlite3';
 import { afterEach, expect, test } from 'vitest';
+import { isAccepted } from '../../../src/effects/outcome.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import { httpOwner } from '../../../src/effects/http-owner.js';
 import { sqliteEngine } from '../../../src/effects/owner/engines.js';
@@ -63,7 +64,7 @@ test('an effect through the middleware: once, looked up, refused and rejected as
   const { owner, count, add } = await open();
   const errors: unknown[] = [];
   const url = await listen(effectRoutes({ owner, commit: add, onError: (error) => errors.push(error) }));
-  const { send, lookup } = httpOwner(`${url}/effects/`);
+  const { send, perform, lookup } = httpOwner(`${url}/effects/`);
   expect(await lookup(call('k', 'x'))).toEqual({ state: 'absent' });
   expect(await send(call('k', 'x'))).toEqual({ state: 'committed', receipt: { job: 'x' }, repeated: false });
   expect(await send(call('k', 'x'))).toMatchObject({ repeated: true });
@@ -73,6 +74,12 @@ test('an effect through the middleware: once, looked up, refused and rejected as
   expect(await send(call('no', 'forbidden', 's/2'))).toMatchObject({
     state: 'rejected',
     failure: { code: 'Forbidden' },
+  });
+  // As `ctx.effect` takes them.
+  expect(await perform(call('k', 'x', 's/2'))).toEqual({ job: 'x' });
+  await expect(perform(call('no', 'forbidden', 's/2'))).rejects.toMatchObject({
+    code: 'EffectRejected',
+    details: { failure: { code: 'Forbidden', message: 'no such job' } },
   });
   expect(count()).toBe(1);
   await expect(send(call('b', 'broken', 's/2'))).rejects.toMatchObject({
@@ -93,9 +100,11 @@ test('long-running: accepted, polled, withdrawn', async () => {
         trx.prepare('update jobs set stopped = 1 where job = ?').run((handle as { job: string }).job),
     }),
   );
-  const { send, poll, cancel, withdraw } = httpOwner(`${url}/jobs`);
+  const { send, perform, poll, cancel, withdraw } = httpOwner(`${url}/jobs`);
   expect(await send(call('k', 'x'))).toMatchObject({ state: 'accepted', handle: { job: 'x' } });
   expect(await poll(call('k', 'x'))).toMatchObject({ state: 'accepted' });
+  const taken = await perform(call('k', 'x'));
+  expect(isAccepted(taken) && taken.handle).toEqual({ job: 'x' });
   expect(await cancel(call('k', 'x'))).toMatchObject({ state: 'rejected', failure: { code: 'Cancelled' } });
   expect(await poll(call('k', 'x'))).toMatchObject({ state: 'rejected' });
   expect(await withdraw(call('k', 'x'))).toMatchObject({ state: 'rejected', repeated: true });
