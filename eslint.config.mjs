@@ -82,7 +82,7 @@ export default tseslint.config(
     'Activities know no command line and no workflow code.',
   ),
   wall(
-    ['src/client/**', 'src/index.ts', 'src/agent/**', 'src/definitions/**'],
+    ['src/client/**', 'src/index.ts', 'src/agent/**', 'src/definitions/**', 'src/effects/**'],
     [
       '@temporalio/worker',
       '@temporalio/core-bridge',

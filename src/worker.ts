@@ -1,7 +1,12 @@
 /** Door `temporal-baton/worker`: what runs agents. Loads Temporal's native worker; the main door does not. */
 export { BatonPlugin, type BatonPluginOptions } from './host/plugin.js';
 export { startHost, type Host, type HostOptions } from './host/host.js';
-export { startControlWorker, type ControlWorkerOptions } from './host/control.js';
+export {
+  startControlWorker,
+  type AuthorityEndpoint,
+  type ControlWorker,
+  type ControlWorkerOptions,
+} from './host/control.js';
 export type { Running } from './host/workers.js';
 export { defineAgent } from './agent/types.js';
 export type {

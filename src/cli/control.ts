@@ -1,16 +1,24 @@
 /** The control worker as a command runs it: connected, polling, and stopped when told. Shared by `worker` and `dev`. */
 import type { Context } from './context.js';
 import { BatonError } from '../domain/errors.js';
+import type { AuthorityEndpoint } from '../host/control.js';
 
 export interface RunningControl {
   readonly address: string;
   readonly namespace: string;
+  /** Base address of the authority check, or null. */
+  readonly authorityUrl: string | null;
   /** Rejects when the worker ends by itself. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function runControl(context: Context, address?: string): Promise<RunningControl> {
+/** @param given `address` of a server that was just started; `authority` where the authority check is to listen */
+export async function runControl(
+  context: Context,
+  given: { readonly address?: string; readonly authority?: AuthorityEndpoint } = {},
+): Promise<RunningControl> {
+  const { address, authority } = given;
   const [
     { loadConnection, connect },
     { NativeConnection, Runtime, DefaultLogger, makeTelemetryFilterString },
@@ -38,6 +46,11 @@ export async function runControl(context: Context, address?: string): Promise<Ru
     namespace: loaded.namespace,
     store,
     taskQueue: context.taskQueue,
+    ...(authority ? { authority } : {}),
+  }).catch(async (error: unknown) => {
+    // A port that is taken is told at once, and not after the connection's own end.
+    await connection.close();
+    throw error;
   });
   let stopping = false;
   const ended = worker.run().then(() => {
@@ -51,6 +64,7 @@ export async function runControl(context: Context, address?: string): Promise<Ru
   return {
     address: loaded.address,
     namespace: loaded.namespace,
+    authorityUrl: worker.authorityUrl,
     ended,
     async stop() {
       stopping = true;

@@ -2,12 +2,13 @@
 import type { Command } from 'commander';
 import type { TemporalServer } from '../server/find.js';
 import { BatonError } from '../domain/errors.js';
+import { addAuthorityOptions, authorityInput, type AuthorityOptions } from './authority.js';
 import { action, uiOf, type Context } from './context.js';
 import { integerInput } from './input.js';
 import { write } from './output.js';
 import { stopSignal } from './signals.js';
 
-interface Options {
+interface Options extends AuthorityOptions {
   readonly port?: string;
   readonly uiPort?: string;
   readonly dataFile?: string;
@@ -18,9 +19,9 @@ interface Options {
 const DATA_FILE = './baton-temporal.db';
 
 export function registerDev(program: Command): void {
-  program
-    .command('dev')
-    .description('Temporal server, UI and control worker in one, for development')
+  addAuthorityOptions(
+    program.command('dev').description('Temporal server, UI and control worker in one, for development'),
+  )
     .option('--port <n>', 'port of the server (default: 7233, or a free one)')
     .option('--ui-port <n>', 'port of the UI (default: 1000 above, or a free one)')
     .option('--data-file <file>', `where the server keeps its state (default: ${DATA_FILE})`)
@@ -31,7 +32,7 @@ export function registerDev(program: Command): void {
         const progress = (message: string): void => void process.stderr.write(`${message}\n`);
         const server = await findServer(context, options, progress);
         try {
-          await runUntilStopped(context, server, stop.asked);
+          await runUntilStopped(context, server, options, stop.asked);
         } finally {
           await server.stop();
           stop.dispose();
@@ -43,12 +44,13 @@ export function registerDev(program: Command): void {
 async function runUntilStopped(
   context: Context,
   server: TemporalServer,
+  options: Options,
   stopped: Promise<unknown>,
 ): Promise<void> {
   const { runControl } = await import('./control.js');
-  const control = await runControl(context, server.address);
+  const control = await runControl(context, { address: server.address, ...authorityInput(options) });
   try {
-    const { address, namespace } = control;
+    const { address, namespace, authorityUrl: authority } = control;
     const ui = server.uiUrl ?? uiOf(address);
     const { taskQueue, storeUrl: store } = context;
     const ready = {
@@ -61,6 +63,7 @@ async function runUntilStopped(
       serverPid: server.pid,
       taskQueue,
       store,
+      authority,
     };
     await write(context.json ? `${JSON.stringify(ready)}\n` : text(ready));
     const serverGone = server.exited.then(() => {
@@ -78,11 +81,13 @@ function text(ready: {
   ui: string | null;
   store: string;
   owned: boolean;
+  authority: string | null;
 }): string {
   return [
     `Temporal server  ${ready.address}  (namespace ${ready.namespace}${ready.owned ? '' : ', already running'})`,
     `Temporal UI      ${ready.ui ?? 'none'}`,
     `Store            ${ready.store}`,
+    ...(ready.authority === null ? [] : [`Authority check  ${ready.authority}`]),
     ...(ready.address === '127.0.0.1:7233'
       ? []
       : [`In other shells: export TEMPORAL_ADDRESS=${ready.address}`]),

@@ -13,7 +13,7 @@ import { BatonError } from '../domain/errors.js';
 import { isTerminalLease } from '../domain/types.js';
 import type { AttemptRow, Fence } from '../store/port.js';
 import { toBatonError } from './failure.js';
-import type { ExecutionView } from './lease-view.js';
+import { standingOf, type ExecutionView } from './lease-view.js';
 import { describeRun, queryState } from './reads.js';
 import { runRow, type Session } from './session.js';
 import { attemptOfToken, isGenuine } from './token.js';
@@ -85,16 +85,13 @@ export async function pendingNow(
   const store = await session.store();
   for (let row = found; ;) {
     const execution = await describeRun(session, run);
-    if (!execution?.running) throw stale('the run is over', { run, slot, attempt });
-    if (row.attachment?.workflowRunId === execution.workflowRunId) {
-      const pending = execution.leases.get(row.attachment.activityId);
-      if (!pending) throw stale('Temporal has ended the lease', { run, slot, attempt });
-      if (pending.stopping) {
-        await giveUp(session, row.attachment.taskToken);
-        throw stale('the lease is asked to stop', { run, slot, attempt });
-      }
-      return { row, execution };
+    const standing = standingOf(row.attachment, execution);
+    if (standing.kind === 'over') throw stale(standing.why, { run, slot, attempt });
+    if (standing.kind === 'stopping') {
+      if (row.attachment) await giveUp(session, row.attachment.taskToken);
+      throw stale('the lease is asked to stop', { run, slot, attempt });
     }
+    if (standing.kind === 'pending' && execution) return { row, execution };
     if (performance.now() >= until) {
       await assertKnown(session, found);
       throw BatonError.of('RollingOver', 'the lease is not attached to the new execution yet', {

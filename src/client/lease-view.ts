@@ -5,6 +5,7 @@
 import type { Client } from '@temporalio/client';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 import { workflowIdOf } from '../domain/wire.js';
+import type { Attachment } from '../store/port.js';
 import { isNotFound } from './failure.js';
 
 /** One activity that the server still holds as pending. Times are epoch milliseconds by the server's clock. */
@@ -90,6 +91,28 @@ export async function describeExecution(
     taskQueue: info?.taskQueue ?? null,
     leases,
   };
+}
+
+/**
+ * How a lease stands by Temporal. `moving`: the newest execution is not the one that the lease is attached to, as in the gap of
+ * a roll-over (or after a workflow reset, which never ends); only waiting tells.
+ */
+export type Standing =
+  { readonly kind: 'pending' | 'stopping' | 'moving' } | { readonly kind: 'over'; readonly why: string };
+
+/**
+ * @param attachment of the attempt's row, as the store has it live
+ * @param execution the run's newest one. A terminated execution still lists pending activities, so its status is looked at first
+ */
+export function standingOf(
+  attachment: Pick<Attachment, 'workflowRunId' | 'activityId'> | null,
+  execution: ExecutionView | null,
+): Standing {
+  if (!execution?.running) return { kind: 'over', why: 'the run is over' };
+  if (attachment?.workflowRunId !== execution.workflowRunId) return { kind: 'moving' };
+  const pending = execution.leases.get(attachment.activityId);
+  if (!pending) return { kind: 'over', why: 'Temporal has ended the lease' };
+  return { kind: pending.stopping ? 'stopping' : 'pending' };
 }
 
 /** When a pending lease ends unless it is beaten: last beat, else start, plus TTL. Null before the activity has started. */

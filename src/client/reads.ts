@@ -29,8 +29,10 @@ export interface RunRead {
 }
 
 /** What Temporal says about the run's newest execution, or null; errors translated. */
-export async function describeRun(session: Session, run: string): Promise<ExecutionView | null> {
-  const { client, tenant } = session;
+export async function describeRun(
+  { client, tenant }: Pick<Session, 'client' | 'tenant'>,
+  run: string,
+): Promise<ExecutionView | null> {
   try {
     return await client.withDeadline(Date.now() + DESCRIBE_MS, () =>
       describeExecution(client, { tenant, run }),

@@ -103,6 +103,22 @@ export const ERROR_CODES = {
   ),
   RunConflict: refused('The run id is taken by a run with other content.', 'Choose another run id.'),
   CommandConflict: refused('The command id was used for another command.', 'Use a fresh command id.'),
+  EffectConflict: refused(
+    'The effect’s key was used for another request.',
+    'Send the first request again, or use another instance.',
+  ),
+  EffectRejected: refused(
+    'The effect’s owner said no, for good.',
+    'See the failure it gave; another try needs another instance.',
+  ),
+  EffectUnresolved: refused(
+    'Whether an effect happened is not known.',
+    'Ask its owner, then settle it with `baton resolve-effect`.',
+  ),
+  AuthorityUnsettled: failed(
+    'Whether an attempt has authority cannot be told at this moment.',
+    'Ask again; nothing was done.',
+  ),
   RollingOver: failed('The run is being continued as new.', 'Repeat; the client does so by itself.'),
   OutcomeUnknown: failed(
     'No answer in time; the command may still be carried out.',

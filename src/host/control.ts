@@ -12,6 +12,8 @@ import { makeControlActivities } from '../../activities/control.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
 import { BatonError } from '../domain/errors.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
+import { startAuthorityServer } from '../effects/authority-server.js';
+import { authorityCheck } from '../effects/check.js';
 import type { Store } from '../store/port.js';
 import { createInnerWorker, stopWorker, type Running } from './workers.js';
 
@@ -24,18 +26,37 @@ export interface ControlWorkerOptions {
   readonly taskQueue?: string;
   /** Default: one over `connection`. */
   readonly client?: Client;
+  /** Serves the authority check over HTTP, for effect owners in other processes. Default: not. */
+  readonly authority?: AuthorityEndpoint;
   /** Runs kept in memory; another run's task replays its history first. Default: what Temporal's SDK takes for the memory. */
   readonly maxCachedWorkflows?: number;
+}
+
+/** Where the authority check listens. */
+export interface AuthorityEndpoint {
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Default `127.0.0.1`: this machine alone. */
+  readonly host?: string;
+}
+
+export interface ControlWorker extends Running {
+  /** Base address of the authority check, for `httpAuthority`; null when it is not served. */
+  readonly authorityUrl: string | null;
 }
 
 /**
  * Makes a control worker; it polls once `run()` is called. Any number of them may serve one task queue.
  *
- * @throws BatonError `Internal` when the workflow bundle has not been built
+ * @throws BatonError `Internal` when the workflow bundle has not been built, `InvalidCommand` when the authority check cannot
+ *   listen where it is asked to
  */
-export async function startControlWorker(options: ControlWorkerOptions): Promise<Running> {
+export async function startControlWorker(options: ControlWorkerOptions): Promise<ControlWorker> {
   const { connection, store, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE } = options;
   const client = options.client ?? new Client({ connection, namespace });
+  const endpoint = options.authority
+    ? await startAuthorityServer({ ...options.authority, check: authorityCheck({ store, client }) })
+    : null;
   const worker = await createInnerWorker({
     connection,
     namespace,
@@ -51,15 +72,21 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     shutdownForceTime: '15s',
     // A run whose control worker was killed is answered by another one after this time, not after Temporal's ten seconds.
     stickyQueueScheduleToStartTimeout: '3s',
+  }).catch(async (error: unknown) => {
+    await endpoint?.close();
+    throw error;
   });
-  let run: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
+  // A Worker may end by itself, by a signal that Temporal's runtime handles or a fatal error.
+  const run = (): Promise<void> => (running ??= worker.run().finally(() => endpoint?.close()));
   return {
-    run: () => (run ??= worker.run()),
+    authorityUrl: endpoint?.url ?? null,
+    run,
     async shutdown() {
       // A Worker that never ran would keep the connection from closing.
-      run ??= worker.run();
+      const ended = run();
       stopWorker(worker);
-      await run.catch(() => undefined);
+      await ended.catch(() => undefined);
     },
   };
 }

@@ -9,7 +9,7 @@ import { BatonError } from '../domain/errors.js';
 import { checkFields } from '../domain/text.js';
 import { openStore } from '../store/open.js';
 import type { Store } from '../store/port.js';
-import { startControlWorker } from './control.js';
+import { startControlWorker, type AuthorityEndpoint } from './control.js';
 import { startHost } from './host.js';
 import { isInnerWorker, stopStarting, whenStopping, type Running } from './workers.js';
 
@@ -25,6 +25,8 @@ export interface BatonPluginOptions {
   readonly control?: boolean;
   /** Control task queue. Default `baton`; not the user's own task queue. */
   readonly taskQueue?: string;
+  /** Whether, and where, the control worker serves the authority check for effect owners elsewhere. Default: not. */
+  readonly authority?: AuthorityEndpoint;
   /** See `HostOptions.host`. */
   readonly host?: string;
   /** Owner actor of the workers here. */
@@ -38,6 +40,7 @@ const FIELDS: readonly (keyof BatonPluginOptions)[] = [
   'agents',
   'control',
   'taskQueue',
+  'authority',
   'host',
   'owner',
   'drain',
@@ -107,7 +110,7 @@ export class BatonPlugin extends SimplePlugin {
   }
 
   async #start(worker: Worker, inner: Running[]): Promise<void> {
-    const { agents = [], control = true, taskQueue, host, owner, drain } = this.#options;
+    const { agents = [], control = true, taskQueue, authority, host, owner, drain } = this.#options;
     const connection = worker.connection;
     if (!connection)
       throw new BatonError('Internal', 'the Worker has no connection, so Baton cannot run beside it.');
@@ -118,7 +121,7 @@ export class BatonPlugin extends SimplePlugin {
       store: await this[PLUGIN_STORE](),
       ...(taskQueue === undefined ? {} : { taskQueue }),
     };
-    if (control) inner.push(await startControlWorker(common));
+    if (control) inner.push(await startControlWorker({ ...common, ...(authority ? { authority } : {}) }));
     if (agents.length === 0) return;
     inner.push(
       await startHost({

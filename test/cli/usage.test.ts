@@ -34,6 +34,8 @@ describe('wrong usage is exit 2 with InvalidCommand', () => {
     ['a result that is no JSON', ['complete', 'r', 's', '--lease', 't', '--result', '{'], 'result'],
     ['an input file that is not there', ['launch', 'essay', '--input', '@missing.json'], 'input'],
     ['a number that is none', ['launch', 'essay', '--roll-over-events', 'few'], 'roll-over-events'],
+    ['a host to listen on without a port', ['worker', '--authority-host', '0.0.0.0'], 'authority-port'],
+    ['a port that is none', ['worker', '--authority-port', '65536'], 'authority-port'],
     ['a duration that is none', ['list', '--timeout', 'soon'], 'timeout'],
     ['a tenant that is no id', ['publish', 'essay.yaml', '--tenant', 'acme '], 'tenant'],
     ['a store that is no store', ['publish', 'essay.yaml', '--store', 'mongo:x'], 'store'],

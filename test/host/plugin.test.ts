@@ -1,6 +1,7 @@
 /** The plugin beside a user's Worker, in one process. */
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { Client } from '@temporalio/client';
+import getPort from 'get-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineAgent, type AgentContext } from '../../src/agent/types.js';
 import { BatonClient } from '../../src/client/client.js';
@@ -69,6 +70,19 @@ describe('BatonPlugin', () => {
     const plugin = new BatonPlugin({ store: lab.storeUrl, taskQueue: lab.taskQueue });
     const worker = await users(lab.connection, [plugin], 'until');
     expect(await worker.runUntil(Promise.resolve(7))).toBe(7);
+    await plugin.close();
+  });
+
+  it('serves the authority check where it is asked to, as long as the Worker runs', async () => {
+    const port = await getPort();
+    const plugin = new BatonPlugin({ store: lab.storeUrl, taskQueue: lab.taskQueue, authority: { port } });
+    const worker = await users(lab.connection, [plugin], 'authority');
+    const running = worker.run();
+    const health = () => fetch(`http://127.0.0.1:${port}/health`);
+    expect(await waitFor(async () => (await health()).status)).toBe(200);
+    worker.shutdown();
+    await running;
+    await expect(health()).rejects.toThrow();
     await plugin.close();
   });
 

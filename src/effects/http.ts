@@ -1,0 +1,88 @@
+/**
+ * JSON over HTTP as the authority check's endpoint and an owner's middleware speak it: bounded bodies, errors as
+ * `{"error":{"code","message","details"}}` with a status that says whether to try again. Node's own `http`, no framework.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BatonError, ERROR_CODES, isErrorCode, type ErrorCode } from '../domain/errors.js';
+
+/** Requests and answers of Express and of plain `http` alike; `body` where a body parser came first. */
+export type Request = IncomingMessage & { readonly body?: unknown };
+
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  InvalidCommand: 400,
+  StaleLease: 403,
+  RunNotFound: 404,
+  TooLarge: 413,
+  Internal: 500,
+};
+
+/** 503 is for what may succeed when tried again, 409 for what a rule refuses. */
+export function statusOfCode(code: ErrorCode): number {
+  return STATUS[code] ?? (ERROR_CODES[code].retry ? 503 : 409);
+}
+
+/**
+ * The body as JSON.
+ *
+ * @param limit most bytes
+ * @throws BatonError `InvalidCommand`, `TooLarge`
+ */
+export async function readJson(request: Request, limit: number): Promise<unknown> {
+  if (request.body !== undefined) return request.body;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > limit)
+      throw BatonError.of('TooLarge', 'the request body is too large', { limit, unit: 'bytes' });
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
+  } catch {
+    throw BatonError.of('InvalidCommand', 'the request body is not JSON', { field: 'body' });
+  }
+}
+
+/** The body as an object with none but the given fields. @throws BatonError as {@link readJson} */
+export async function readFields(
+  request: Request,
+  limit: number,
+  known: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
+  const value = await readJson(request, limit);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw BatonError.of('InvalidCommand', 'the request body is no JSON object', { field: 'body' });
+  const unknown = Object.keys(value).find((field) => !known.includes(field));
+  if (unknown !== undefined)
+    throw BatonError.of('InvalidCommand', `there is no field \`${unknown}\``, { field: unknown });
+  return value as Readonly<Record<string, unknown>>;
+}
+
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  if (response.headersSent || response.destroyed) return;
+  const body = Buffer.from(JSON.stringify(value), 'utf8');
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': body.length,
+    'cache-control': 'no-store',
+    ...(status === 503 ? { 'retry-after': '1' } : {}),
+    // What is left of a body that nobody reads must not be taken for the next request.
+    ...(status === 413 ? { connection: 'close' } : {}),
+  });
+  response.end(body);
+}
+
+/** Anything but a `BatonError` is `Internal`, and its text stays here: it may hold what a caller must not see. */
+export function sendError(response: ServerResponse, error: unknown): void {
+  const known = errorIn(error) ?? BatonError.of('Internal', 'the request failed');
+  const { code, message, details } = known;
+  sendJson(response, statusOfCode(code), { error: { code, message, details } });
+}
+
+/** By its fields: errors of another copy of this package are no instances of this one's class. */
+function errorIn(error: unknown): BatonError | null {
+  const { name, code, message, details } = (error ?? {}) as Partial<BatonError>;
+  if (name !== 'BatonError' || !isErrorCode(code) || typeof message !== 'string') return null;
+  return new BatonError(code, message, details ?? {});
+}
