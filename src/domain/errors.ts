@@ -113,7 +113,7 @@ export const ERROR_CODES = {
   ),
   EffectUnresolved: refused(
     'Whether an effect happened is not known.',
-    'Ask its owner, then settle it with `baton resolve-effect`.',
+    'Ask its owner before anything is sent again.',
   ),
   AuthorityUnsettled: failed(
     'Whether an attempt has authority cannot be told at this moment.',
