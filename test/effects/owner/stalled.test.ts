@@ -16,6 +16,7 @@ import { spec } from '../../support/definitions.js';
 import { NoPostgres, startPostgres } from '../../support/postgres.js';
 import { fixture, startNode } from '../../support/processes.js';
 import { launchNodes, untilSettled } from '../../support/steps.js';
+import { waitFor } from '../../support/wait.js';
 import type { OwnerProcessInput } from './fixtures/owner-process.js';
 import { authorityOf } from './conformance.js';
 
@@ -92,9 +93,24 @@ async function stalledAndSucceeded(book: Book, firstEnds: 'by expiry' | 'revoked
         ...more,
       } satisfies OwnerProcessInput),
     ]);
-  await slot.claim({ workerClass: 'coder', worker: 'w1' });
-  const stalled = await ownerProcess({ stall: true, act: 'commit' }, await newestToken(baton, run.run));
-  await stalled.ready(/^checked 1$/, 30_000);
+  const { lease } = await slot.claim({ workerClass: 'coder', worker: 'w1' });
+  let checked = false;
+  const asked = (async () => {
+    const owner = await ownerProcess({ stall: true, act: 'commit' }, await newestToken(baton, run.run));
+    await owner.ready(/^checked 1$/, 30_000);
+    checked = true;
+    return owner;
+  })();
+  asked.catch(() => undefined);
+  // The lease must outlast the start of a process on a busy machine, and expire after the yes: it is beaten until then.
+  await waitFor(
+    async () => {
+      await slot.heartbeat(lease.token);
+      return checked;
+    },
+    { what: 'the check of the owner that stalls', timeoutMs: 30_000, everyMs: 500 },
+  );
+  const stalled = await asked;
   if (firstEnds === 'revoked') await slot.revoke({ reason: 'w1 is silent' });
   await untilSettled(run);
   await slot.reassign({ workerClass: 'senior', reason: 'w1 went silent' });
