@@ -113,7 +113,6 @@ async function resultOf(store: Store, attempts: readonly AttemptRow[]): Promise<
     return JSON.parse(text) as Json;
   } catch (cause) {
     const facts = { run: row.run, slot: row.slot, digest };
-    const { message, details } = BatonError.of('ArtifactMismatch', 'the result of a slot is no JSON', facts);
-    throw new BatonError('ArtifactMismatch', message, details, { cause });
+    throw BatonError.of('ArtifactMismatch', 'the result of a slot is no JSON', facts, { cause });
   }
 }

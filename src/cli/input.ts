@@ -13,8 +13,8 @@ export async function readInput(field: string, file: string): Promise<Buffer> {
     return Buffer.concat(chunks);
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? String(error);
-    const plain = BatonError.of('InvalidCommand', `\`${field}\` cannot be read (${why})`, { field, file });
-    throw new BatonError('InvalidCommand', plain.message, plain.details, { cause: error });
+    const what = `\`${field}\` cannot be read (${why})`;
+    throw BatonError.of('InvalidCommand', what, { field, file }, { cause: error });
   }
 }
 

@@ -77,12 +77,8 @@ async function deliver(
   const until = performance.now() + timeoutMs;
   const facts = { tenant, run, commandId };
   const unknown = (why: string, cause?: unknown): BatonError => {
-    const plain = BatonError.of(
-      'OutcomeUnknown',
-      `no answer to \`${name}\` within ${timeoutMs} ms (${why})`,
-      facts,
-    );
-    return new BatonError('OutcomeUnknown', plain.message, facts, { cause });
+    const what = `no answer to \`${name}\` within ${timeoutMs} ms (${why})`;
+    return BatonError.of('OutcomeUnknown', what, facts, { cause });
   };
   let sent = 0;
   const once = async (): Promise<CommandAnswer> => {
@@ -159,15 +155,12 @@ async function answerOfClosed(session: Session, command: Command): Promise<Comma
       handle.query<RememberedCommand | null, [string]>(QUERIES.commandAnswer, commandId),
     );
   } catch (error) {
-    const plain = BatonError.of(
+    throw BatonError.of(
       'OutcomeUnknown',
       'the run is over, and no control worker says whether it had carried out this command',
-      {
-        run,
-        commandId,
-      },
+      { run, commandId },
+      { cause: error },
     );
-    throw new BatonError('OutcomeUnknown', plain.message, plain.details, { cause: error });
   }
   if (!remembered) return null;
   if (remembered.digest !== commandDigest(command)) throw conflict(run, commandId);

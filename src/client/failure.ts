@@ -143,8 +143,7 @@ function runFailed(error: WorkflowFailedError, known: BatonError | null, facts: 
 }
 
 function wrap(code: BatonError['code'], what: string, cause: unknown, facts: ErrorDetails): BatonError {
-  const plain = BatonError.of(code, what, facts);
-  return new BatonError(code, plain.message, facts, { cause });
+  return BatonError.of(code, what, facts, { cause });
 }
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -156,10 +156,5 @@ function damaged(error: unknown, facts: Record<string, unknown>): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   if (!isErrorCode(code) || (code !== 'ArtifactMissing' && code !== 'ArtifactMismatch')) return error;
   const what = code === 'ArtifactMissing' ? 'are gone' : 'differ from their digest';
-  const { message, details } = BatonError.of(
-    'PinsDamaged',
-    `the bytes of a pinned attachment ${what}`,
-    facts,
-  );
-  return new BatonError('PinsDamaged', message, details, { cause: error });
+  return BatonError.of('PinsDamaged', `the bytes of a pinned attachment ${what}`, facts, { cause: error });
 }

@@ -190,13 +190,18 @@ export class BatonError extends Error {
     super(message, options);
   }
 
-  static from(value: Refusal): BatonError {
-    return new BatonError(value.code, value.message, value.details);
+  static from(value: Refusal, options?: { cause?: unknown }): BatonError {
+    return new BatonError(value.code, value.message, value.details, options);
   }
 
   /** Builds message and next step from facts: `BatonError.of('SlotNotFound', 'no slot of that name', { run, slot })`. */
-  static of(code: ErrorCode, what: string, facts: ErrorDetails = {}): BatonError {
-    return BatonError.from(refusal(code, what, facts));
+  static of(
+    code: ErrorCode,
+    what: string,
+    facts: ErrorDetails = {},
+    options?: { cause?: unknown },
+  ): BatonError {
+    return BatonError.from(refusal(code, what, facts), options);
   }
 }
 

@@ -48,16 +48,8 @@ export async function startAuthorityServer(options: AuthorityServerOptions): Pro
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
-      const plain = BatonError.of(
-        'InvalidCommand',
-        `the authority endpoint cannot listen: ${error.message}`,
-        {
-          field: 'authority',
-          host,
-          port,
-        },
-      );
-      reject(new BatonError('InvalidCommand', plain.message, plain.details, { cause: error }));
+      const what = `the authority endpoint cannot listen: ${error.message}`;
+      reject(BatonError.of('InvalidCommand', what, { field: 'authority', host, port }, { cause: error }));
     });
     server.listen(port, host, resolve);
   });

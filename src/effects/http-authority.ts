@@ -99,12 +99,6 @@ function unsettled(endpoint: URL, cause: unknown): BatonError {
         ? cause.cause.message
         : cause.message
       : String(cause);
-  const { message, details } = BatonError.of(
-    'AuthorityUnsettled',
-    `the authority check did not answer: ${why}`,
-    {
-      url: endpoint.href,
-    },
-  );
-  return new BatonError('AuthorityUnsettled', message, details, { cause });
+  const what = `the authority check did not answer: ${why}`;
+  return BatonError.of('AuthorityUnsettled', what, { url: endpoint.href }, { cause });
 }
