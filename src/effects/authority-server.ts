@@ -75,13 +75,8 @@ async function answer(
 ): Promise<void> {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');
   const expected = pathname === '/authority' ? 'POST' : pathname === '/health' ? 'GET' : null;
-  const notHere = (status: number, what: string): void => {
-    const { code, message, details } = BatonError.of('InvalidCommand', what, {
-      method: request.method,
-      pathname,
-    });
-    sendJson(response, status, { error: { code, message, details } });
-  };
+  const notHere = (status: number, what: string): void =>
+    sendError(response, BatonError.of('InvalidCommand', what, { method: request.method, pathname }), status);
   if (expected === null) return notHere(404, 'there is nothing at this path');
   if (request.method !== expected) {
     response.setHeader('allow', expected);

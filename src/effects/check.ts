@@ -94,7 +94,7 @@ async function mayAct(client: Client, row: AttemptRow): Promise<Verdict> {
 }
 
 /** Judged by how the attempt ended, as the store has it. Until that is recorded it cannot be told. */
-async function mayWithdraw(row: AttemptRow): Promise<Verdict> {
+function mayWithdraw(row: AttemptRow): Verdict {
   const { run, slot, attempt } = row;
   if (!isTerminalLease(row.leaseStatus))
     return { yes: false, why: 'how the attempt ends is not recorded yet' };

@@ -17,7 +17,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 };
 
 /** 503 is for what may succeed when tried again, 409 for what a rule refuses. */
-export function statusOfCode(code: ErrorCode): number {
+function statusOfCode(code: ErrorCode): number {
   return STATUS[code] ?? (ERROR_CODES[code].retry ? 503 : 409);
 }
 
@@ -73,11 +73,15 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(body);
 }
 
-/** Anything but a `BatonError` is `Internal`, and its text stays here: it may hold what a caller must not see. */
-export function sendError(response: ServerResponse, error: unknown): void {
+/**
+ * Anything but a `BatonError` is `Internal`, and its text stays here: it may hold what a caller must not see.
+ *
+ * @param status default: that of the error's code
+ */
+export function sendError(response: ServerResponse, error: unknown, status?: number): void {
   const known = errorIn(error) ?? BatonError.of('Internal', 'the request failed');
   const { code, message, details } = known;
-  sendJson(response, statusOfCode(code), { error: { code, message, details } });
+  sendJson(response, status ?? statusOfCode(code), { error: { code, message, details } });
 }
 
 /** By its fields: errors of another copy of this package are no instances of this one's class. */

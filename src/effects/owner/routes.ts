@@ -87,14 +87,16 @@ export function effectRoutes<Trx, M extends Mode>(options: EffectRoutesOptions<T
       (request as { originalUrl?: string }).originalUrl ?? request.url ?? '/',
       'http://localhost',
     );
+    const notHere = (status: number, what: string): void =>
+      sendError(response, BatonError.of('InvalidCommand', what, { pathname }), status);
     const route = pathname.startsWith(path) ? routes.get(pathname.slice(path.length)) : undefined;
     if (!route) {
       if (next) return next();
-      return sendJson(response, 404, notHere('there is nothing at this path', pathname));
+      return notHere(404, 'there is nothing at this path');
     }
     if (request.method !== 'POST') {
       response.setHeader('allow', 'POST');
-      return sendJson(response, 405, notHere('it takes POST only', pathname));
+      return notHere(405, 'it takes POST only');
     }
     route(request).then(
       (answer) => sendJson(response, 200, answer),
@@ -104,12 +106,4 @@ export function effectRoutes<Trx, M extends Mode>(options: EffectRoutesOptions<T
       },
     );
   };
-}
-
-function notHere(
-  what: string,
-  pathname: string,
-): { error: Pick<BatonError, 'code' | 'message' | 'details'> } {
-  const { code, message, details } = BatonError.of('InvalidCommand', what, { pathname });
-  return { error: { code, message, details } };
 }
