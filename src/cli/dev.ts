@@ -28,11 +28,12 @@ export function registerDev(program: Command): void {
     .option('--memory', 'keep the state of the server in memory only')
     .action(
       action(async (context, options: Options) => {
+        const authority = authorityInput(options);
         const stop = stopSignal();
         const progress = (message: string): void => void process.stderr.write(`${message}\n`);
         const server = await findServer(context, options, progress);
         try {
-          await runUntilStopped(context, server, options, stop.asked);
+          await runUntilStopped(context, server, authority, stop.asked);
         } finally {
           await server.stop();
           stop.dispose();
@@ -44,11 +45,11 @@ export function registerDev(program: Command): void {
 async function runUntilStopped(
   context: Context,
   server: TemporalServer,
-  options: Options,
+  endpoint: ReturnType<typeof authorityInput>,
   stopped: Promise<unknown>,
 ): Promise<void> {
   const { runControl } = await import('./control.js');
-  const control = await runControl(context, { address: server.address, ...authorityInput(options) });
+  const control = await runControl(context, { address: server.address, ...endpoint });
   try {
     const { address, namespace, authorityUrl: authority } = control;
     const ui = server.uiUrl ?? uiOf(address);
