@@ -6,11 +6,11 @@ import { describe, expect, test } from 'vitest';
 import { workflowIdOf } from '../../src/domain/wire.js';
 import { authorityCheck, type Purpose } from '../../src/effects/check.js';
 import { authorityToken } from '../../src/effects/token.js';
-import type { Fence } from '../../src/store/port.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { spec } from '../support/definitions.js';
 import { leaseActivity, lockStore, operate, watched } from '../support/operator.js';
-import { launchDirect, launchNodes, untilSettled } from '../support/steps.js';
+import { newestAuthority } from '../support/authority.js';
+import { launchDirect, launchNodes, rollOver, untilSettled } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
 
 const code = (expected: string) => expect.objectContaining({ code: expected });
@@ -24,13 +24,7 @@ async function asking(baton: Baton, patienceMs?: number) {
     client: baton.temporal,
     ...(patienceMs === undefined ? {} : { patienceMs }),
   });
-  const newest = async (run: string, slot = 'a'): Promise<{ fence: Fence; token: string }> => {
-    const row = (await baton.store.attempts.list(baton.tenant, run, slot)).at(-1)!;
-    const { tenant, attempt, epoch } = row;
-    const fence = { tenant, run, slot, attempt, epoch };
-    return { fence, token: authorityToken(await baton.store.key(), fence) };
-  };
-  return { check, newest };
+  return { check, newest: (run: string, slot?: string) => newestAuthority(baton, run, slot) };
 }
 
 describe('the authority check', () => {
@@ -181,8 +175,6 @@ describe('the authority check', () => {
     await waitFor(() => runs.length === 1);
     const { check, newest } = await asking(baton);
     const { fence, token } = await newest(run.run);
-    const handle = baton.temporal.workflow.getHandle(run.workflowId);
-    const executions = new Set<string>();
     let rolling = true;
     const asked = (async () => {
       let answers = 0;
@@ -193,14 +185,8 @@ describe('the authority check', () => {
       return answers;
     })();
     asked.catch(() => undefined);
-    await waitFor(
-      async () => {
-        await run.slot('noise').hold({ reason: 'roll' });
-        await run.slot('noise').releaseHold({ reason: 'roll' });
-        return executions.add((await handle.describe()).runId).size >= 3;
-      },
-      { timeoutMs: 60_000, everyMs: 0, what: 'two roll-overs' },
-    );
+    await rollOver(baton, run);
+    await rollOver(baton, run);
     rolling = false;
     expect(await asked).toBeGreaterThan(3);
     expect(runs).toHaveLength(1);

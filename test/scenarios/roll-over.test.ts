@@ -1,13 +1,12 @@
 /** Leases over roll-overs of the run: an agent is started once, and nobody's lease is longer for it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RunHandle } from '../../src/client/run-handle.js';
-import { startBaton, type Baton } from '../support/baton.js';
+import { startBaton } from '../support/baton.js';
 import { compileFixtures } from '../support/compiled.js';
 import { spec } from '../support/definitions.js';
 import { expectInvariants } from '../support/invariants.js';
 import { watched } from '../support/operator.js';
 import { startNode } from '../support/processes.js';
-import { launchNodes } from '../support/steps.js';
+import { launchNodes, rollOver } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
 
 const LATE_MS = 1_000;
@@ -18,22 +17,6 @@ beforeAll(async () => {
   fixtures = await compileFixtures(['scenarios/fixtures/worker-process.ts']);
 });
 afterAll(() => fixtures.remove());
-
-const runIdOf = async (baton: Baton, run: RunHandle): Promise<string> =>
-  (await baton.temporal.workflow.getHandle(run.workflowId).describe()).runId;
-
-/** Commands that change little, on the slot `noise`, until the run has continued as new. */
-async function rollOver(baton: Baton, run: RunHandle): Promise<void> {
-  const before = await runIdOf(baton, run);
-  await waitFor(
-    async () => {
-      await run.slot('noise').hold({ reason: 'roll' });
-      await run.slot('noise').releaseHold({ reason: 'roll' });
-      return (await runIdOf(baton, run)) !== before;
-    },
-    { timeoutMs: 60_000, everyMs: 0, what: 'a roll-over' },
-  );
-}
 
 const timeOf = (iso: string | null | undefined): number => new Date(iso ?? Number.NaN).getTime();
 

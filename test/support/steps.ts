@@ -20,6 +20,22 @@ export async function launchNodes(
 export const launchDirect = (baton: Baton, options: SpecOptions = {}): Promise<LaunchedRun> =>
   launchNodes(baton, { a: { launch: [spec(options)] } });
 
+const executionOf = async (baton: Baton, run: RunHandle): Promise<string> =>
+  (await baton.temporal.workflow.getHandle(run.workflowId).describe()).runId;
+
+/** Commands that change little, on the slot `noise`, until the run has continued as new. */
+export async function rollOver(baton: Baton, run: RunHandle): Promise<void> {
+  const before = await executionOf(baton, run);
+  await waitFor(
+    async () => {
+      await run.slot('noise').hold({ reason: 'roll' });
+      await run.slot('noise').releaseHold({ reason: 'roll' });
+      return (await executionOf(baton, run)) !== before;
+    },
+    { timeoutMs: 60_000, everyMs: 0, what: 'a roll-over' },
+  );
+}
+
 /** Until the slot's last attempt is over and recorded. */
 export async function untilSettled(run: RunHandle, slot = 'a'): Promise<void> {
   await waitFor(

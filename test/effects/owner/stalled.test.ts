@@ -10,7 +10,7 @@ import pg from 'pg';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { effectOwner } from '../../../src/effects/owner/owner.js';
 import { postgresEngine, sqliteEngine } from '../../../src/effects/owner/engines.js';
-import { authorityToken } from '../../../src/effects/token.js';
+import { newestAuthority } from '../../support/authority.js';
 import { startBaton, type Baton } from '../../support/baton.js';
 import { spec } from '../../support/definitions.js';
 import { NoPostgres, startPostgres } from '../../support/postgres.js';
@@ -66,10 +66,8 @@ async function postgresBook(): Promise<Book> {
   };
 }
 
-const newestToken = async (baton: Baton, run: string): Promise<string> => {
-  const { tenant, slot, attempt, epoch } = (await baton.store.attempts.list(baton.tenant, run, 'a')).at(-1)!;
-  return authorityToken(await baton.store.key(), { tenant, run, slot, attempt, epoch });
-};
+const newestToken = async (baton: Baton, run: string): Promise<string> =>
+  (await newestAuthority(baton, run)).token;
 
 /** A run whose first holder has its owner stalled after the yes, and whose second has the slot. */
 async function stalledAndSucceeded(book: Book, firstEnds: 'by expiry' | 'revoked') {
