@@ -113,7 +113,12 @@ export const ERROR_CODES = {
   ),
   EffectUnresolved: refused(
     'Whether an effect happened is not known.',
-    'Ask its owner before anything is sent again.',
+    'Ask its owner, then settle it with `baton resolve-effect`.',
+  ),
+  EffectNotFound: refused('The slot has no such effect.', 'See its effects with `baton effects RUN SLOT`.'),
+  EffectNotUnresolved: refused(
+    'The effect has an outcome, or its worker is still at it.',
+    'See its state with `baton effects RUN SLOT`.',
   ),
   AuthorityUnsettled: failed(
     'Whether an attempt has authority cannot be told at this moment.',

@@ -2,7 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Blobs } from './blobs.js';
 import { BatonError } from '../domain/errors.js';
-import type { AttemptRow, AttemptStore, Staged } from './port.js';
+import { effectLabel } from '../domain/effect.js';
+import { isEffectOpen, openEffects } from './effects.js';
+import type { AttemptRow, AttemptStore, Fence, Staged } from './port.js';
 import { canonicalJson } from './canonical.js';
 import { attemptRow, fencedRow, fencedUpdate, json, stagedOf, staleLease } from './rows.js';
 import type { Db } from './schema.js';
@@ -52,14 +54,25 @@ export async function stage(db: Db, bytes: Blobs, input: StageInput): Promise<St
   const { numUpdatedRows } = await fencedUpdate(db, fence)
     .where('status', '=', 'live')
     .where('staged_id', 'is', null)
+    .$if(kind === 'completion', (update) => update.where((eb) => eb.not(eb.exists(isEffectOpen(db, fence)))))
     .set({ staged_id: staged.id, staged_kind: kind, staged_result: result, staged_failure: json(failure) })
     .executeTakeFirst();
   if (numUpdatedRows === 1n) return staged;
   // Somebody was faster: the same holder with a repeat, or the end of the lease.
   const now = await fencedRow(db, fence);
   const first = now?.status === 'live' ? stagedOf(now) : null;
+  if (kind === 'completion' && now?.status === 'live' && !first) throw await effectsOpen(db, fence);
   if (!first) throw staleLease(fence, now?.status);
   return repeated(first, input);
+}
+
+/** Why a completion is not staged. */
+async function effectsOpen(db: Db, fence: Fence): Promise<BatonError> {
+  const effects = (await openEffects(db, fence)).map((effect) => `${effectLabel(effect)}: ${effect.state}`);
+  return BatonError.of('EffectUnresolved', 'the slot has effects whose outcome is not known', {
+    slot: fence.slot,
+    effects,
+  });
 }
 
 function repeated(first: Staged, { fence, kind, result, failure }: StageInput): Staged {

@@ -4,6 +4,7 @@ import { attemptStore } from './attempts.js';
 import { blobFiles } from './blob-files.js';
 import { blobs } from './blobs.js';
 import { commandLog } from './commands.js';
+import { effectStore } from './effects.js';
 import { unavailable } from './engine-errors.js';
 import { sqliteFile } from './location.js';
 import { checkMachine, machineId, MOVED_VARIABLE, storeKey } from './meta.js';
@@ -40,6 +41,7 @@ export async function openStore(url: string): Promise<Store> {
     runs: guarded(runStore(db), whileOpen),
     attempts: guarded(attemptStore(db, bytes), whileOpen),
     artifacts: guarded(artifactStore(db, bytes), whileOpen),
+    effects: guarded(effectStore(db), whileOpen),
     commands: guarded(commandLog(db), whileOpen),
     async key() {
       whileOpen();

@@ -3,6 +3,7 @@
  * touches a row only where attempt and epoch match and the lease is live, and no row touched is `StaleLease`.
  * Any call may throw `StoreUnavailable`. Rows are plain JSON; times are epoch milliseconds given by the caller.
  */
+import type { EffectState, OpenEffect } from '../domain/effect.js';
 import type {
   AttemptRef,
   EndKind,
@@ -184,6 +185,8 @@ export interface Settled {
   readonly leaseStatus: LeaseStatus;
   readonly failure: Failure | null;
   readonly result: string | null;
+  /** Effects of the slot whose outcome is not known, oldest first, at most `LISTED_EFFECTS`. */
+  readonly effects: readonly OpenEffect[];
 }
 
 export interface AttemptStore {
@@ -199,7 +202,10 @@ export interface AttemptStore {
    * (`startedAt` stays the first). `StaleLease` when it is void or terminal, or the fence differs.
    */
   attach(input: { fence: Fence; attachment: Attachment; at: number }): Promise<AttemptRow>;
-  /** Fenced. Same content again: the staged id that exists. Other content: `CompletionConflict`. */
+  /**
+   * Fenced. Same content again: the staged id that exists. Other content: `CompletionConflict`. A completion while an effect
+   * of the slot is open is `EffectUnresolved`, and the lease stays live.
+   */
   stage(input: {
     fence: Fence;
     kind: Staged['kind'];
@@ -263,6 +269,82 @@ export interface ArtifactStore {
   list(tenant: string, run: string, slot?: string): Promise<readonly ArtifactRow[]>;
 }
 
+/** An effect as the slot's attempts have left it: one row for its whole life, whoever works on it. */
+export interface EffectRow {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  readonly name: string;
+  readonly instance: string | null;
+  /** Idempotency key, the same in every attempt. */
+  readonly key: string;
+  /** sha256 of the request's canonical JSON. */
+  readonly requestDigest: string;
+  readonly state: EffectState;
+  /** As its owner gave it, or an operator; null unless `committed` (and where the receipt is null). */
+  readonly receipt: Json;
+  /** What it is polled by, once the owner has accepted it. */
+  readonly handle: Json;
+  /** The owner's no (`rejected`), or why the outcome is not known (`unresolved`). */
+  readonly failure: Failure | null;
+  /** Attempt that recorded the newest intent, and its epoch. */
+  readonly attempt: string;
+  readonly epoch: number;
+  /** The operator who settled it last. */
+  readonly resolvedBy: { readonly actor: string; readonly reason: string; readonly at: number } | null;
+  readonly intentAt: number;
+  readonly updatedAt: number;
+}
+
+/** What a worker records of an effect. `intent`: it is about to send, again or for the first time. */
+export type EffectRecord =
+  | { readonly state: 'intent' }
+  | { readonly state: 'accepted'; readonly handle: Json }
+  | { readonly state: 'committed'; readonly receipt: Json }
+  | { readonly state: 'rejected'; readonly failure: Failure }
+  | { readonly state: 'unresolved'; readonly failure: Failure };
+
+export interface EffectStore {
+  /**
+   * Records the intent unless the effect is known. Fenced by the live lease (`StaleLease`), also where a row is there already;
+   * nothing new begins once the attempt has staged its end.
+   *
+   * @returns the row, and whether this call wrote it
+   */
+  begin(input: {
+    fence: Fence;
+    name: string;
+    instance: string | null;
+    key: string;
+    requestDigest: string;
+    at: number;
+  }): Promise<{ readonly row: EffectRow; readonly begun: boolean }>;
+  /**
+   * Fenced by the live lease (`StaleLease`). Returns the row as it then stands: where the state that is there may not be
+   * followed by this one (an operator was faster, or it is settled), what is there stands.
+   */
+  record(input: { fence: Fence; key: string; record: EffectRecord; at: number }): Promise<EffectRow>;
+  /**
+   * An operator's word: `committed` with a receipt, or `absent`. Unless somebody holds a lease of the slot an effect may be in any
+   * open state, else `unresolved` only: other states are `EffectNotUnresolved`, no such effect is `EffectNotFound`. The first
+   * word stands; the same command again gives the row as it is.
+   */
+  resolve(input: {
+    tenant: string;
+    run: string;
+    slot: string;
+    name: string;
+    instance: string | null;
+    outcome: { readonly state: 'committed'; readonly receipt: Json } | { readonly state: 'absent' };
+    actor: string;
+    reason: string;
+    commandId: string;
+    at: number;
+  }): Promise<EffectRow>;
+  /** In order of their first intent. */
+  list(tenant: string, run: string, slot?: string): Promise<readonly EffectRow[]>;
+}
+
 /** First answers of commands that do not pass the run's workflow (heartbeat, save, complete, fail, release). */
 export interface CommandLog {
   recall(tenant: string, run: string, commandId: string): Promise<{ digest: string; answer: Json } | null>;
@@ -283,6 +365,7 @@ export interface Store {
   readonly runs: RunStore;
   readonly attempts: AttemptStore;
   readonly artifacts: ArtifactStore;
+  readonly effects: EffectStore;
   readonly commands: CommandLog;
   /** Secret of this store, made once: signs lease tokens. */
   key(): Promise<Uint8Array>;

@@ -1,5 +1,6 @@
 /** The tables as Kysely sees them. Column meanings are those of the rows in port.ts; JSON columns hold JSON text. */
 import type { Generated, Kysely } from 'kysely';
+import type { EffectState } from '../domain/effect.js';
 import type { EndKind, LeaseStatus, RunStatus, WorkerStatus } from '../domain/types.js';
 import type { ArtifactKind, RevisionKind, Staged } from './port.js';
 
@@ -90,6 +91,27 @@ export interface Tables {
     media_type: string;
     step: string | null;
     saved_at: number;
+  };
+  /** `instance` is '' where there is none. */
+  effects: {
+    seq: Generated<number>;
+    tenant: string;
+    run: string;
+    slot: string;
+    name: string;
+    instance: string;
+    key: string;
+    request_digest: string;
+    state: EffectState;
+    receipt: string | null;
+    handle: string | null;
+    failure: string | null;
+    attempt: string;
+    epoch: number;
+    resolved_by: string | null;
+    resolved_command: string | null;
+    intent_at: number;
+    updated_at: number;
   };
   commands: {
     tenant: string;

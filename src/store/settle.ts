@@ -4,6 +4,7 @@ import { BatonError } from '../domain/errors.js';
 import type { EndKind, Failure, LeaseStatus, WorkerStatus } from '../domain/types.js';
 import type { Blobs } from './blobs.js';
 import { tombstone } from './claims.js';
+import { openEffects } from './effects.js';
 import { unavailable } from './engine-errors.js';
 import type { Settled, SettleInput, Staged } from './port.js';
 import { attemptQuery, fencedUpdate, json, stagedOf, staleLease, type JoinedRow } from './rows.js';
@@ -28,12 +29,18 @@ const FAILURES: Partial<Readonly<Record<EndKind, Failure>>> = {
   cancelled: { code: 'Cancelled', message: 'The slot or the run was cancelled.' },
 };
 
+const EFFECT_OPEN: Failure = {
+  code: 'EffectUnresolved',
+  message: 'An effect of the slot has no known outcome, so its completion does not count.',
+};
+
 const NOTHING: Settled = {
   end: 'never-attached',
   workerStatus: 'cancelled',
   leaseStatus: 'void',
   failure: null,
   result: null,
+  effects: [],
 };
 
 interface Decision {
@@ -50,8 +57,8 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
   for (;;) {
     const row = await read(db, input);
     if (!row) return NOTHING;
-    if (row.end_kind !== null) return recorded(row, row.end_kind);
-    const decision = await decide(bytes, row, input);
+    if (row.end_kind !== null) return recorded(db, row, row.end_kind);
+    const decision = await decide(db, bytes, row, input);
     const [workerStatus, leaseStatus] = statusesOf(decision.end);
     const written = await db.transaction().execute(async (trx) => {
       const { numUpdatedRows } = await fencedUpdate(trx, fence)
@@ -77,7 +84,8 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
       return true;
     });
     const { end, failure, result } = decision;
-    if (written) return { end, workerStatus, leaseStatus, failure, result };
+    if (written)
+      return { end, workerStatus, leaseStatus, failure, result, effects: await openEffects(db, fence) };
   }
 }
 
@@ -100,12 +108,21 @@ async function read(db: Db, { fence, end }: SettleInput): Promise<JoinedRow | nu
   });
 }
 
-function recorded(row: JoinedRow, end: EndKind): Settled {
+async function recorded(db: Db, row: JoinedRow, end: EndKind): Promise<Settled> {
+  const effects = await openEffects(db, row);
   const failure = row.failure === null ? null : (JSON.parse(row.failure) as Failure);
-  return { end, workerStatus: row.worker_status, leaseStatus: row.status, failure, result: row.result };
+  return {
+    end,
+    workerStatus: row.worker_status,
+    leaseStatus: row.status,
+    failure,
+    result: row.result,
+    effects,
+  };
 }
 
 async function decide(
+  db: Db,
   bytes: Blobs,
   row: JoinedRow,
   { end, staged: id, failure }: SettleInput,
@@ -124,9 +141,10 @@ async function decide(
   const outside = as('outside', null);
   switch (end) {
     case 'success':
-      return matched?.kind === 'completion' && (await whole(bytes, matched))
-        ? { end, failure: null, result: matched.result }
-        : outside;
+      if (matched?.kind !== 'completion' || !(await whole(bytes, matched))) return outside;
+      // Staging has refused this already; a row that came from elsewhere (a restored copy) is refused here.
+      if ((await openEffects(db, row)).length > 0) return as('failure', EFFECT_OPEN);
+      return { end, failure: null, result: matched.result };
     case 'failure':
       return matched?.kind === 'failure' ? as(end, matched.failure ?? failure) : outside;
     case 'released':

@@ -4,6 +4,7 @@ import type { Store } from '../../src/store/port.js';
 import { artifactCases } from './cases/artifacts.js';
 import { claimCases } from './cases/claims.js';
 import { documentCases } from './cases/documents.js';
+import { effectCases } from './cases/effects.js';
 import { leaseCases } from './cases/leases.js';
 import { settleCases } from './cases/settle.js';
 
@@ -30,6 +31,7 @@ export function storeConformance(name: string, open: () => Promise<OpenedStore>)
     describe('leases', () => leaseCases(store));
     describe('settle', () => settleCases(store));
     describe('artifacts', () => artifactCases(store));
+    describe('effects', () => effectCases(store));
     describe('revisions, runs and commands', () => documentCases(store));
   });
 }

@@ -1,5 +1,9 @@
 /** All migrations by name, in order. A released one is never edited: the next change is a new file. */
 import type { Migration } from 'kysely';
 import { first } from './0001-first.js';
+import { effects } from './0002-effects.js';
 
-export const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001-first': first };
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001-first': first,
+  '0002-effects': effects,
+};

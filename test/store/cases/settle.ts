@@ -58,6 +58,7 @@ export function settleCases(store: () => Store): void {
       leaseStatus: 'released',
       failure: null,
       result: digest,
+      effects: [],
     });
   });
 
