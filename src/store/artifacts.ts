@@ -2,7 +2,7 @@
 import { sql, type Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import type { Blobs } from './blobs.js';
-import type { ArtifactRow, ArtifactStore } from './port.js';
+import type { ArtifactRef, ArtifactRow, ArtifactStore } from './port.js';
 import { fencedRow, staleLease } from './rows.js';
 import type { Db, Tables } from './schema.js';
 
@@ -12,21 +12,35 @@ const rowOf = (row: Selectable<Tables['artifacts']>): ArtifactRow => ({
   slot: row.slot,
   attempt: row.attempt,
   number: row.number,
+  epoch: row.epoch ?? 0,
   kind: row.kind,
   name: row.name,
   digest: row.digest,
   size: row.size,
   mediaType: row.media_type,
   step: row.step,
+  stepRevision: row.step_revision,
+  tags: JSON.parse(row.tags) as readonly string[],
+  agentRevision: row.agent_revision,
+  derivedFrom: JSON.parse(row.derived_from) as readonly ArtifactRef[],
   savedAt: row.saved_at,
 });
 
 export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
   return {
     putBytes: (content) => bytes.put(content),
+    putStream: (content) => bytes.put(content),
     readBytes: (digest) => bytes.read(digest),
+    readStream: (digest) => bytes.stream(digest),
 
-    async save({ fence, kind, name, digest, size, mediaType, step, at }) {
+    async save(input) {
+      const { fence, kind, name, digest, size, mediaType, step, at } = input;
+      const { stepRevision = null, agentRevision = null } = input;
+      const tags = JSON.stringify(input.tags ?? []);
+      // Only what names them: callers may hand in whole rows.
+      const derivedFrom = JSON.stringify(
+        (input.derivedFrom ?? []).map((from) => ({ attempt: from.attempt, digest: from.digest })),
+      );
       // Bytes are never taken away, so their check may come before the write; the lease is checked by the write itself.
       const stored = await bytes.size(digest);
       const saved =
@@ -46,6 +60,11 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                 'media_type',
                 'step',
                 'saved_at',
+                'epoch',
+                'tags',
+                'agent_revision',
+                'step_revision',
+                'derived_from',
               ])
               .expression((eb) =>
                 eb
@@ -69,6 +88,11 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                     sql<string>`${mediaType}`.as('media_type'),
                     sql<string | null>`${step}`.as('step'),
                     sql<number>`${at}`.as('saved_at'),
+                    'l.epoch',
+                    sql<string>`${tags}`.as('tags'),
+                    sql<string | null>`${agentRevision}`.as('agent_revision'),
+                    sql<string | null>`${stepRevision}`.as('step_revision'),
+                    sql<string>`${derivedFrom}`.as('derived_from'),
                   ])
                   .where('l.tenant', '=', fence.tenant)
                   .where('l.run', '=', fence.run)

@@ -1,63 +1,75 @@
 /**
  * Bytes by sha256. The row makes bytes addressable and is written last: up to 64 KiB it has the bytes itself, beyond
- * that a file has them that was complete before the row existed.
+ * that the object store has them, whole before the row existed.
  */
+import { Readable } from 'node:stream';
 import { BatonError } from '../domain/errors.js';
-import type { BlobFiles } from './blob-files.js';
+import type { BlobStore, Chunks, Stored } from './blob-port.js';
 import { sha256 } from './canonical.js';
 import type { Db } from './schema.js';
+import { collect, damaged, verified } from './verified.js';
 
 /** Largest bytes kept in the database itself. */
 export const INLINE_BYTES = 64 * 1024;
 
 export interface Blobs {
-  put(bytes: Uint8Array): Promise<{ digest: string; size: number }>;
+  put(content: Uint8Array | Chunks): Promise<Stored>;
   read(digest: string): Promise<Uint8Array>;
+  stream(digest: string): Promise<Readable>;
   /** Size of the bytes that are there now, or null. */
   size(digest: string): Promise<number | null>;
 }
 
-/** @param files null: all bytes are kept in the database, whatever their size */
-export function blobs(db: Db, files: BlobFiles | null): Blobs {
+/** @param large null: all bytes are kept in the database, whatever their size */
+export function blobs(db: Db, large: BlobStore | null): Blobs {
   const find = (digest: string): Promise<{ size: number; bytes: Uint8Array | null } | undefined> =>
     db.selectFrom('blobs').select(['size', 'bytes']).where('digest', '=', digest).executeTakeFirst();
 
+  const missing = (digest: string): BatonError =>
+    BatonError.of('ArtifactMissing', 'the store has no bytes of that digest', { digest });
+
+  /** Writes the row unless it is there as it should be; a damaged one is repaired. */
+  const record = async ({ digest, size }: Stored, bytes: Uint8Array | null): Promise<Stored> => {
+    const known = await find(digest);
+    const whole = known?.size === size && (bytes === null || sameBytes(known.bytes, bytes));
+    if (!whole) {
+      const row = { size, bytes: bytes === null ? null : Buffer.from(bytes) };
+      await db
+        .insertInto('blobs')
+        .values({ digest, ...row })
+        .onConflict((conflict) => conflict.column('digest').doUpdateSet(row))
+        .execute();
+    }
+    return { digest, size };
+  };
+
+  /** Checked at the end of the stream. The size is not asked for first: a shortened file has another digest. */
+  const stream = async (digest: string): Promise<Readable> => {
+    const row = await find(digest);
+    if (row === undefined) throw missing(digest);
+    const bytes = row.bytes === null ? ((await large?.get(digest)) ?? null) : Readable.from([row.bytes]);
+    if (bytes === null) throw missing(digest);
+    return verified(digest, bytes);
+  };
+
   return {
-    async put(bytes) {
-      const digest = sha256(bytes);
-      const size = bytes.byteLength;
-      const inFile = files !== null && size > INLINE_BYTES;
-      if (inFile) await files.write(digest, bytes);
-      const known = await find(digest);
-      const whole = known !== undefined && known.size === size && (inFile || sameBytes(known.bytes, bytes));
-      if (!whole) {
-        const row = { size, bytes: inFile ? null : Buffer.from(bytes) };
-        await db
-          .insertInto('blobs')
-          .values({ digest, ...row })
-          .onConflict((conflict) => conflict.column('digest').doUpdateSet(row)) // repairs a damaged row
-          .execute();
-      }
-      return { digest, size };
+    async put(content) {
+      const chunks = content instanceof Uint8Array ? [content] : content;
+      const { head, rest } = await upTo(INLINE_BYTES, chunks, large === null);
+      if (rest === null) return record({ digest: sha256(head), size: head.byteLength }, head);
+      return record(await (large as BlobStore).put(rest), null);
     },
 
     async read(digest) {
-      const missing = (): BatonError =>
-        BatonError.of('ArtifactMissing', 'the store has no bytes of that digest', { digest });
       const row = await find(digest);
-      if (row === undefined) throw missing();
-      const bytes = row.bytes ?? (await files?.read(digest)) ?? null;
-      if (bytes === null) throw missing();
-      const actual = sha256(bytes);
-      if (actual !== digest) {
-        throw BatonError.of('ArtifactMismatch', 'the stored bytes are damaged', {
-          digest,
-          actual,
-          size: bytes.byteLength,
-        });
-      }
-      return bytes;
+      if (row === undefined) throw missing(digest);
+      if (row.bytes === null) return collect(await stream(digest));
+      const actual = sha256(row.bytes);
+      if (actual !== digest) throw damaged(digest, actual, row.bytes.byteLength);
+      return row.bytes;
     },
+
+    stream,
 
     async size(digest) {
       const row = await db
@@ -70,10 +82,47 @@ export function blobs(db: Db, files: BlobFiles | null): Blobs {
         .where('digest', '=', digest)
         .executeTakeFirst();
       if (row === undefined) return null;
-      return row.outside ? ((await files?.size(digest)) ?? null) : row.length;
+      return row.outside ? ((await large?.has(digest)) ?? null) : row.length;
     },
   };
 }
 
 const sameBytes = (left: Uint8Array | null, right: Uint8Array): boolean =>
   left !== null && Buffer.compare(left, right) === 0;
+
+/**
+ * Reads until the limit is passed.
+ *
+ * @param all read everything, whatever its size
+ * @returns `rest` null: `head` is all there is; else `rest` gives everything from the first byte
+ */
+async function upTo(
+  limit: number,
+  content: Chunks,
+  all: boolean,
+): Promise<{ head: Uint8Array; rest: null } | { head: null; rest: AsyncIterable<Uint8Array> }> {
+  const iterator =
+    Symbol.asyncIterator in content ? content[Symbol.asyncIterator]() : content[Symbol.iterator]();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
+    pieces.push(next.value);
+    size += next.value.byteLength;
+    if (all || size <= limit) continue;
+    return { head: null, rest: continued(pieces, iterator) };
+  }
+  return { head: Buffer.concat(pieces), rest: null };
+}
+
+async function* continued(
+  pieces: Uint8Array[],
+  iterator: AsyncIterator<Uint8Array> | Iterator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces.splice(0);
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+  } finally {
+    // The taker stopped early: a source that is a file or a socket must not stay open.
+    await iterator.return?.();
+  }
+}

@@ -2,6 +2,7 @@
 import { artifactStore } from './artifacts.js';
 import { attemptStore } from './attempts.js';
 import { blobFiles } from './blob-files.js';
+import { BLOBS_VARIABLE, blobStoreAt } from './blob-location.js';
 import { blobs } from './blobs.js';
 import { commandLog } from './commands.js';
 import { effectStore } from './effects.js';
@@ -14,23 +15,35 @@ import { revisionStore } from './revisions.js';
 import { runStore } from './runs.js';
 import { openSqlite } from './sqlite.js';
 
+export interface StoreOptions {
+  /**
+   * Where artifacts over 64 KiB are kept: `files` (default: beside the database, `<file>.blobs`) or
+   * `s3://bucket/prefix?endpoint=URL&pathStyle=true`. Default: `BATON_BLOBS`. All processes of a run must say the same.
+   */
+  readonly blobs?: string | undefined;
+  /** False: a SQLite file that is not there is `StoreUnavailable` instead of made. Default true. */
+  readonly create?: boolean | undefined;
+}
+
 /**
  * @param url `sqlite:./file.db` (from the working directory), `sqlite:/absolute/file.db` or `sqlite::memory:` (gone at close)
  * @returns the store, its schema up to date; several processes of one machine may have it open
  * @throws BatonError `InvalidCommand` for another address, `StoreUnavailable` when the engine does not open it
  */
-export async function openStore(url: string): Promise<Store> {
+export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
   const location = sqliteFile(url);
   const inMemory = location === ':memory:';
-  const db = await openSqlite(location);
+  const files = inMemory ? null : blobFiles(`${location}.blobs`);
+  const large = await blobStoreAt(options.blobs ?? process.env[BLOBS_VARIABLE], files);
+  const db = await openSqlite(location, options.create ?? true);
   try {
     await migrate(db, location);
     if (!inMemory) await checkMachine(db, location, await machineId(), process.env[MOVED_VARIABLE] === '1');
   } catch (error) {
-    await db.destroy();
+    await Promise.allSettled([db.destroy(), large?.close()]);
     throw error;
   }
-  const bytes = blobs(db, inMemory ? null : blobFiles(`${location}.blobs`));
+  const bytes = blobs(db, large);
   let key: Promise<Uint8Array> | undefined;
   let closed: Promise<void> | undefined;
   const whileOpen = (): void => {
@@ -53,7 +66,7 @@ export async function openStore(url: string): Promise<Store> {
       return Uint8Array.from(await key);
     },
     describe: () => ({ engine: 'sqlite', location }),
-    close: () => (closed ??= db.destroy()),
+    close: () => (closed ??= Promise.all([db.destroy(), large?.close()]).then(() => undefined)),
   };
 }
 

@@ -4,6 +4,8 @@
  * Any call may throw `StoreUnavailable`. Rows are plain JSON; times are epoch milliseconds given by the caller.
  */
 import type { EffectState, OpenEffect } from '../domain/effect.js';
+import type { Readable } from 'node:stream';
+import type { Chunks } from './blob-port.js';
 import type {
   AttemptRef,
   EndKind,
@@ -230,12 +232,19 @@ export interface AttemptStore {
 export const ARTIFACT_KINDS = ['result', 'decision', 'source', 'checkpoint'] as const;
 export type ArtifactKind = (typeof ARTIFACT_KINDS)[number];
 
+/** Names one saved artifact of a run: who saved it and its bytes. */
+export interface ArtifactRef {
+  readonly attempt: string;
+  readonly digest: string;
+}
+
 export interface ArtifactRow {
   readonly tenant: string;
   readonly run: string;
   readonly slot: string;
   readonly attempt: string;
   readonly number: number;
+  readonly epoch: number;
   readonly kind: ArtifactKind;
   readonly name: string;
   readonly digest: string;
@@ -243,14 +252,30 @@ export interface ArtifactRow {
   readonly mediaType: string;
   /** Name of the step whose saved result this is, or null. */
   readonly step: string | null;
+  /** Revision that the step's caller stated; null for none, and for what is no step's result. */
+  readonly stepRevision: string | null;
+  /** In the order given. */
+  readonly tags: readonly string[];
+  /** `name@revision` of the agent that the slot's node was bound to; null in rows of an early version. */
+  readonly agentRevision: string | null;
+  /** What it was made from, in the order given. */
+  readonly derivedFrom: readonly ArtifactRef[];
+  /** By the clock of the process that saved it, ms. */
   readonly savedAt: number;
 }
 
 export interface ArtifactStore {
   /** Stores bytes by sha256. Whole or not at all: a kill in the middle leaves nothing addressable. */
   putBytes(bytes: Uint8Array): Promise<{ digest: string; size: number }>;
+  /** Like {@link putBytes} for bytes that come piece by piece; holds a few pieces in memory, never all (a store in memory does). */
+  putStream(content: Chunks): Promise<{ digest: string; size: number }>;
   /** Bytes, digest checked: `ArtifactMissing` when gone, `ArtifactMismatch` when they differ. */
   readBytes(digest: string): Promise<Uint8Array>;
+  /**
+   * Like {@link readBytes}, piece by piece. The digest is known at the end only: a stream of damaged bytes fails there with
+   * `ArtifactMismatch`, instead of ending.
+   */
+  readStream(digest: string): Promise<Readable>;
   /**
    * Fenced metadata row pointing to bytes already put (`ArtifactMissing` without, `ArtifactMismatch` on another size). The
    * same kind and name again in one attempt replaces nothing: it adds a row, and the newest is what readers take.
@@ -263,6 +288,11 @@ export interface ArtifactStore {
     size: number;
     mediaType: string;
     step: string | null;
+    stepRevision?: string | null;
+    tags?: readonly string[];
+    agentRevision?: string | null;
+    /** Not looked up: that they are of this run is for the caller to know. */
+    derivedFrom?: readonly ArtifactRef[];
     at: number;
   }): Promise<ArtifactRow>;
   /** In order of saving; of all attempts, lost ones too. */

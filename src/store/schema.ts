@@ -91,6 +91,12 @@ export interface Tables {
     media_type: string;
     step: string | null;
     saved_at: number;
+    /** Null only for a row whose lease is gone, which no store of ours allows. */
+    epoch: number | null;
+    tags: Generated<string>;
+    agent_revision: string | null;
+    step_revision: string | null;
+    derived_from: Generated<string>;
   };
   /** `instance` is '' where there is none. */
   effects: {

@@ -5,6 +5,7 @@
  * wait would stop the event loop, and with it the transaction of another store in this process that it waits for),
  * and statements are prepared once.
  */
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {
@@ -120,11 +121,19 @@ async function whileBusy<T>(attempt: () => T, patienceMs = BUSY_PATIENCE_MS): Pr
 }
 
 /**
- * Opens the engine; creates the file when it is not there.
+ * Opens the engine.
  * @param file path, or `:memory:`
+ * @param create false: a file that is not there is refused, so that a mistyped path does not read as an empty store
  * @throws BatonError `StoreUnavailable`
  */
-export async function openSqlite(file: string): Promise<Db> {
+export async function openSqlite(file: string, create: boolean): Promise<Db> {
+  if (!create && file !== ':memory:' && !existsSync(file)) {
+    throw unavailable(
+      `there is no store file ${file}; correct --store or BATON_STORE (\`baton publish\`, \`launch\` and \`dev\` make a new one)`,
+      undefined,
+      { store: file },
+    );
+  }
   let database: Database.Database | undefined;
   try {
     const opened = new Database(file, { timeout: 0 });

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../src/store/canonical.js';
 import { openStore } from '../../src/store/open.js';
+import { collect } from '../../src/store/verified.js';
 import { storeConformance } from './conformance.js';
 import { attachment, claimInput, fenceOf, settleInput } from './inputs.js';
 
@@ -143,6 +144,8 @@ describe('sqlite', () => {
     expect((await stat(blob)).size).toBe(100_000);
     expect(await readdir(path.join(`${file}.blobs`, 'tmp'))).toEqual([]);
     await truncate(blob, 99_999);
+    const stream = await store.artifacts.readStream(digest);
+    await expect(collect(stream)).rejects.toMatchObject({ code: 'ArtifactMismatch' });
     await expect(store.artifacts.readBytes(digest)).rejects.toMatchObject({ code: 'ArtifactMismatch' });
     await rm(blob);
     await expect(store.artifacts.readBytes(digest)).rejects.toMatchObject({ code: 'ArtifactMissing' });

@@ -1,7 +1,9 @@
 /** Bytes by digest and the rows that point to them. */
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { sha256 } from '../../../src/store/canonical.js';
 import type { Fence, Store } from '../../../src/store/port.js';
+import { collect } from '../../../src/store/verified.js';
 import { attachment, claimInput, fenceOf, RUN, settleInput } from '../inputs.js';
 
 export function artifactCases(store: () => Store): void {
@@ -32,9 +34,33 @@ export function artifactCases(store: () => Store): void {
     },
   );
 
+  it.each([0, 1, 65_536, 65_537, 3_000_000])('streams %i bytes in and out', async (size) => {
+    const bytes = randomBytes(size);
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < size; at += 40_000) yield bytes.subarray(at, at + 40_000);
+    }
+    expect(await store().artifacts.putStream(pieces())).toEqual({ digest: sha256(bytes), size });
+    const read = await collect(await store().artifacts.readStream(sha256(bytes)));
+    expect(Buffer.compare(read, bytes)).toBe(0);
+    expect(await store().artifacts.putBytes(bytes)).toEqual({ digest: sha256(bytes), size });
+  });
+
+  it('keeps nothing of a stream that fails', async () => {
+    const bytes = randomBytes(100_000);
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      yield bytes;
+      await Promise.reject(new Error('the source failed'));
+    }
+    await expect(store().artifacts.putStream(pieces())).rejects.toThrow('the source failed');
+    await expect(store().artifacts.readStream(sha256(bytes))).rejects.toMatchObject({
+      code: 'ArtifactMissing',
+    });
+  });
+
   it('says when bytes are missing, whatever the digest looks like', async () => {
     for (const digest of [sha256('nobody'), '', '../../etc/passwd', 'A'.repeat(64)]) {
       await expect(store().artifacts.readBytes(digest)).rejects.toMatchObject({ code: 'ArtifactMissing' });
+      await expect(store().artifacts.readStream(digest)).rejects.toMatchObject({ code: 'ArtifactMissing' });
     }
   });
 
@@ -54,14 +80,27 @@ export function artifactCases(store: () => Store): void {
       mediaType: 'text/plain',
       step: 'notes',
       savedAt: 3_000,
+      epoch: fence.epoch,
+      stepRevision: null,
+      tags: [],
+      agentRevision: null,
+      derivedFrom: [],
     });
-    await store().artifacts.save({ fence, ...meta, step: null, ...second });
+    const provenance = {
+      stepRevision: '2',
+      tags: ['draft', 'ü'],
+      agentRevision: 'writer@4',
+      derivedFrom: [{ attempt: fence.attempt, digest: first.digest }],
+    };
+    const next = { fence, ...meta, step: null, ...second, ...provenance, derivedFrom: [saved] };
+    expect(await store().artifacts.save(next)).toMatchObject(provenance);
     await store().attempts.settle(settleInput(fence));
     const listed = await store().artifacts.list(RUN.tenant, RUN.run, 'research');
     expect(listed.map((row) => [row.digest, row.step])).toEqual([
       [first.digest, 'notes'],
       [second.digest, null],
     ]);
+    expect(listed[1]).toMatchObject(provenance);
     expect(await store().artifacts.list(RUN.tenant, RUN.run, 'report')).toEqual([]);
     expect(await store().artifacts.list('other', RUN.run)).toEqual([]);
   });
