@@ -12,7 +12,8 @@ export {
 } from './client/slot-handle.js';
 export type { Claimed, ClaimRequest } from './client/claim.js';
 export type { CompleteRequest, FailRequest, ReleaseRequest } from './client/ending.js';
-export type { BeatAnswer, HeartbeatRequest, HolderAnswer, SaveAnswer, SaveRequest } from './client/holder.js';
+export type { BeatAnswer, HeartbeatRequest, HolderAnswer } from './client/holder.js';
+export type { SaveAnswer, SaveRequest } from './client/save.js';
 export type { RecoveryRead } from './client/history.js';
 export type { Launched, LaunchRequest } from './client/launch.js';
 export type { RunListed } from './client/list.js';
@@ -39,8 +40,9 @@ export type {
   WorkerStatus,
 } from './domain/types.js';
 
-export type { ArtifactView, AttemptView, Handoff, PlanStep } from './agent/types.js';
+export type { ArtifactView, AttemptView, Handoff, PlanStep, Trust } from './agent/types.js';
+export { recoveryMarkdown, type RecoveryHeading, type RecoveryOptions } from './agent/recovery.js';
 export type { Published } from './definitions/publish.js';
-export { openStore } from './store/open.js';
+export { openStore, type StoreOptions } from './store/open.js';
 export { ARTIFACT_KINDS } from './store/port.js';
-export type { ArtifactKind, ArtifactRow, Json, Store } from './store/port.js';
+export type { ArtifactKind, ArtifactRef, ArtifactRow, Json, Store } from './store/port.js';

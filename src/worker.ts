@@ -12,12 +12,17 @@ export { defineAgent } from './agent/types.js';
 export type {
   AgentContext,
   AgentDefinition,
+  ArtifactInput,
   ArtifactView,
   AttemptView,
   Handoff,
+  LastCheckpoint,
   LoadedAttachment,
   PlanStep,
+  StepOptions,
+  StepsOptions,
+  Trust,
 } from './agent/types.js';
-export { openStore } from './store/open.js';
-export type { ArtifactKind, ArtifactRow, Json, Store } from './store/port.js';
+export { openStore, type StoreOptions } from './store/open.js';
+export type { ArtifactKind, ArtifactRef, ArtifactRow, Json, Store } from './store/port.js';
 export { BatonError } from './domain/errors.js';

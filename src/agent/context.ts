@@ -4,7 +4,10 @@ import { checkInline } from '../domain/text.js';
 import { BatonError } from '../domain/errors.js';
 import type { Fence, Json, Store } from '../store/port.js';
 import type { Authority } from './authority.js';
-import { jsonBytes, Saves } from './saves.js';
+import { encoded } from './content.js';
+import { agentRevisionOf } from './provenance.js';
+import { handoffMarkdown } from './recovery.js';
+import { Saves } from './saves.js';
 import { Steps } from './steps.js';
 import type { AgentContext, Handoff, LoadedAttachment } from './types.js';
 
@@ -20,7 +23,7 @@ export interface ContextInput {
 export function createContext({ store, authority, work, handoff, attachments }: ContextInput): AgentContext {
   const { attempt, number, epoch, workerClass, worker } = work.attempt;
   const fence: Fence = { tenant: work.tenant, run: work.run, slot: work.slot, attempt, epoch };
-  const saves = new Saves(store, fence, authority);
+  const saves = new Saves(store, fence, authority, agentRevisionOf(handoff.agent));
   const steps = new Steps(saves, authority);
   return {
     tenant: work.tenant,
@@ -39,17 +42,24 @@ export function createContext({ store, authority, work, handoff, attachments }: 
     upstream: handoff.upstream,
     handoff,
     signal: authority.signal,
-    step: (name, fn) => steps.step(name, fn),
-    checkpoint: (name, value) =>
-      saves.save({ kind: 'checkpoint', name, bytes: jsonBytes(value), mediaType: 'application/json' }),
+    step: (name, fn, options) => steps.step(name, fn, options),
+    steps: (name, items, fn, options) => steps.steps(name, items, fn, options),
+    checkpoint: (name, value, options) => saves.checkpoint(name, value, options),
     async lastCheckpoint(name) {
-      const row = await saves.newest(
-        (saved) => saved.kind === 'checkpoint' && saved.name === name && saved.step === null,
-      );
-      return row ? { value: await saves.valueOf(row), attempt: row.attempt } : null;
+      const last = await saves.lastCheckpoint(name);
+      if (last === null) return null;
+      const { attempt: by, number: nth, digest, savedAt, agentRevision } = last.row;
+      const whose = { attempt: by, number: nth, own: by === attempt, agentRevision };
+      return { value: last.value, ...whose, digest, savedAt };
     },
-    save: ({ kind, name, content, mediaType }) => saves.save({ kind, name, ...encoded(content, mediaType) }),
+    save: (input) => {
+      const { kind, name, tags, derivedFrom } = input;
+      return saves.save({ kind, name, tags, derivedFrom, ...encoded(input) });
+    },
     read: ({ digest }) => saves.read(digest),
+    readStream: ({ digest }) => saves.readStream(digest),
+    handoffMarkdown: (options) =>
+      handoffMarkdown(store, handoff, { tenant: work.tenant, run: work.run, slot: work.slot }, options),
     progress(value) {
       authority.progress(JSON.parse(inline(value)) as Json);
     },
@@ -64,13 +74,4 @@ function inline(value: Json): string {
     if (error instanceof BatonError) throw error;
     throw BatonError.of('InvalidCommand', '`progress` is not JSON', { field: 'progress' });
   }
-}
-
-function encoded(content: Json | Uint8Array, mediaType?: string): { bytes: Uint8Array; mediaType: string } {
-  if (content instanceof Uint8Array)
-    return { bytes: content, mediaType: mediaType ?? 'application/octet-stream' };
-  if (typeof content === 'string') {
-    return { bytes: new TextEncoder().encode(content), mediaType: mediaType ?? 'text/plain; charset=utf-8' };
-  }
-  return { bytes: jsonBytes(content), mediaType: mediaType ?? 'application/json' };
 }

@@ -4,7 +4,7 @@ import { BatonError } from '../domain/errors.js';
 import type { PlanNode, RunPlan } from '../domain/types.js';
 import type { AttemptRow, Json, Store } from '../store/port.js';
 import { stepPlan } from './step-plan.js';
-import type { Handoff, LoadedAttachment } from './types.js';
+import type { AttemptView, Handoff, LoadedAttachment } from './types.js';
 import { artifactView, attemptView, type LeaseKnowledge } from './views.js';
 
 export interface HandoffInput {
@@ -15,6 +15,8 @@ export interface HandoffInput {
   readonly before?: number | undefined;
   /** How a live lease stands now (for `recovery`, which may be asked while somebody works). */
   readonly ask?: LeaseKnowledge | undefined;
+  /** Attempts as Temporal shows them, where the asker has looked: they count before the store's rows. */
+  readonly attempts?: readonly AttemptView[] | undefined;
 }
 
 /**
@@ -41,14 +43,21 @@ export async function buildHandoff(
   const attempts = allAttempts.filter((attempt) => attempt.epoch < before);
   const earlier = new Set(attempts.map((attempt) => attempt.attempt));
   const artifacts = allArtifacts.filter((artifact) => earlier.has(artifact.attempt));
+  const seen = new Map(input.attempts?.map((view) => [view.attempt, view]));
+  const savers = new Map(
+    attempts.map((attempt) => [
+      attempt.attempt,
+      { view: seen.get(attempt.attempt) ?? attemptView(attempt, input.ask), ttlMs: attempt.ttlMs },
+    ]),
+  );
   const handoff: Handoff = {
     pins: row.pins,
     agent: node.agent,
     attachments: node.attachments,
     input: row.input,
     upstream,
-    attempts: attempts.map((attempt) => attemptView(attempt, input.ask)),
-    artifacts: artifacts.map(artifactView),
+    attempts: [...savers.values()].map(({ view }) => view),
+    artifacts: artifacts.map((row) => artifactView(row, savers.get(row.attempt))),
     effects: [],
     plan: node.steps && stepPlan(node.steps, artifacts, attempts),
   };

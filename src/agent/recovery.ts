@@ -1,6 +1,14 @@
-/** `baton recovery` as Markdown: what happened to a slot, what is saved, and what its next worker must do. Pure. */
-import { savedItems } from './step-plan.js';
-import type { AttemptView, Handoff, PlanStep } from './types.js';
+/**
+ * The handoff as Markdown, for a model or a person: what is pinned, who worked and how it ended, what is decided, saved, done and
+ * left to do. Bounded in size, the newest first. `baton recovery` and `ctx.handoffMarkdown` print it.
+ */
+import { BatonError } from '../domain/errors.js';
+import type { Store } from '../store/port.js';
+import { fit, type Part } from './fit.js';
+import { block, code, cut, head, row } from './markdown.js';
+import { next } from './recovery-next.js';
+import { artifactParts, attemptPart, effectPart, planPart, whereOf } from './recovery-parts.js';
+import type { ArtifactView, Handoff } from './types.js';
 
 export interface RecoveryHeading {
   readonly run: string;
@@ -11,175 +19,118 @@ export interface RecoveryHeading {
   readonly gate?: string | null | undefined;
 }
 
-/** The whole report; ends with a newline. Texts of people are escaped, so that none can break a table. */
-export function recoveryMarkdown(handoff: Handoff, heading: RecoveryHeading): string {
-  const sections = [
-    title(heading),
-    pins(handoff),
-    section('Input', json(handoff.input)),
-    section('Upstream results', upstream(handoff)),
-    section('Attempts', attempts(handoff.attempts)),
-    section('Saved artifacts', artifacts(handoff)),
-    section('Plan', plan(handoff)),
-    section('Next', next(handoff)),
-  ];
-  return `${sections.join('\n\n')}\n`;
+export interface RecoveryOptions {
+  /** Size of the document in bytes of UTF-8. Default 32 KiB, at least 8 KiB. */
+  readonly maxBytes?: number | undefined;
 }
 
-function title({ tenant, run, slot, state, gate }: RecoveryHeading): string {
-  const where = [
-    ...(tenant === undefined ? [] : [`Tenant ${code(tenant)}`]),
-    `run ${code(run)}`,
-    `slot ${code(slot)}`,
-    ...(state === undefined ? [] : [`state ${code(state)}${gate ? `, gate ${code(gate)}` : ''}`]),
-  ].join(' · ');
-  return `# Recovery of ${code(slot)}\n\n${where.charAt(0).toUpperCase()}${where.slice(1)}`;
+export const DEFAULT_MAX_BYTES = 32 * 1024;
+const LEAST_BYTES = 8 * 1024;
+/** Decisions whose texts are read, newest first, and how much of each. */
+const TEXTS = 50;
+const TEXT_BYTES = 64 * 1024;
+
+/**
+ * Reads the texts of the newest decisions and gives the document.
+ *
+ * @throws BatonError `InvalidCommand` for a `maxBytes` below 8 KiB, `StoreUnavailable`. A decision whose bytes are gone or
+ *   damaged is said to be so: the rest is worth as much as before.
+ */
+export async function handoffMarkdown(
+  store: Store,
+  handoff: Handoff,
+  heading: RecoveryHeading,
+  options: RecoveryOptions = {},
+): Promise<string> {
+  const decisions = handoff.artifacts.filter(isShownText).slice(-TEXTS);
+  const texts = new Map<string, string>();
+  for (const { digest } of decisions) texts.set(digest, await textOf(store, digest));
+  return recoveryMarkdown(handoff, heading, { ...options, texts });
 }
 
-function pins({ pins: pinned, agent, attachments }: Handoff): string {
-  const rows = (['package', 'workflow', 'binding'] as const).map((kind) => [
-    kind,
-    code(pinned[kind].ref),
-    code(pinned[kind].digest),
-  ]);
-  const extra = attachments.map(({ kind, name, digest }) => [`attachment ${kind}`, code(name), code(digest)]);
-  const agentRow = ['agent', `${code(agent.name)} revision ${code(agent.revision)}`, ''];
-  return section('Pinned at launch', table(['what', 'name', 'sha256'], [...rows, agentRow, ...extra]));
-}
+const isShownText = ({ kind, mediaType, size }: ArtifactView): boolean =>
+  kind === 'decision' && size <= TEXT_BYTES && /^(text\/|application\/(.+\+)?json\b)/.test(mediaType);
 
-function upstream({ upstream: results }: Handoff): string {
-  const entries = Object.entries(results);
-  if (entries.length === 0) return 'This node depends on no other.';
-  return entries
-    .map(([node, value]) => `${code(node)}:\n\n${value === null ? 'No result.' : json(value)}`)
-    .join('\n\n');
-}
-
-function attempts(all: readonly AttemptView[]): string {
-  if (all.length === 0) return 'Nobody has worked on this slot.';
-  return table(
-    [
-      '#',
-      'epoch',
-      'worker',
-      'class',
-      'owner',
-      'spec',
-      'started',
-      'ended',
-      'end',
-      'lease',
-      'why',
-      'reassigned by',
-    ],
-    all.map((attempt) => [
-      String(attempt.number),
-      String(attempt.epoch),
-      code(attempt.worker.id),
-      attempt.workerClass,
-      attempt.ownerActor ?? '–',
-      attempt.spec,
-      attempt.startedAt ?? '–',
-      attempt.endedAt ?? '–',
-      attempt.worker.status,
-      attempt.lease.status,
-      attempt.failure === null ? '–' : `${code(attempt.failure.code)} ${escape(attempt.failure.message)}`,
-      reassigned(attempt),
-    ]),
-  );
-}
-
-function reassigned({ reassignedBy }: AttemptView): string {
-  if (reassignedBy === null) return '–';
-  const { actor, reason, fromSpec, toSpec } = reassignedBy;
-  return `${escape(actor)}: ${escape(reason)} (${fromSpec} → ${toSpec})`;
-}
-
-function artifacts({ artifacts: saved, attempts: all }: Handoff): string {
-  if (saved.length === 0) return 'Nothing is saved.';
-  const numbers = new Map(all.map((attempt) => [attempt.attempt, attempt.number]));
-  return table(
-    ['attempt #', 'kind', 'name', 'bytes', 'sha256'],
-    saved.map((row) => [
-      String(numbers.get(row.attempt) ?? '–'),
-      row.kind,
-      code(row.name),
-      String(row.size),
-      code(row.digest),
-    ]),
-  );
-}
-
-function plan(handoff: Handoff): string {
-  if (handoff.plan === null) return 'This node declares no steps.';
-  return table(
-    ['step', 'status', 'by attempt #', 'items saved'],
-    handoff.plan.map((step) => [
-      code(step.step),
-      step.status,
-      by(step, handoff.attempts),
-      String(items(step, handoff)),
-    ]),
-  );
-}
-
-const by = (step: PlanStep, all: readonly AttemptView[]): string =>
-  String(all.find((attempt) => attempt.attempt === step.by)?.number ?? '–');
-
-const items = (step: PlanStep, { artifacts: saved }: Handoff): number =>
-  savedItems(
-    step.step,
-    saved.map((row) => row.name),
-  );
-
-/** What the next worker must do, in one or two sentences. */
-function next({ plan: steps, attempts: all, artifacts: saved }: Handoff): string {
-  const working = all.find((attempt) => attempt.endedAt === null && attempt.worker.status === 'running');
-  const done = all.find((attempt) => attempt.worker.status === 'succeeded');
-  if (done !== undefined) return `Nothing: attempt #${done.number} succeeded.`;
-  const holder =
-    working === undefined
-      ? ''
-      : `Attempt #${working.number} holds a live lease; this is how it stands now.\n\n`;
-  const names = (status: PlanStep['status']) =>
-    (steps ?? [])
-      .filter((step) => step.status === status)
-      .map((step) => code(step.step))
-      .join(', ');
-  if (steps === null) {
-    const what =
-      saved.length === 0
-        ? 'Start from the beginning.'
-        : `Build on the ${saved.length} saved artifacts; do the rest.`;
-    return holder + what;
+async function textOf(store: Store, digest: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await store.artifacts.readBytes(digest));
+  } catch (error) {
+    const { code: why } = error as { code?: string };
+    if (why === 'ArtifactMissing' || why === 'ArtifactMismatch') return `(${why}: its bytes cannot be had)`;
+    throw error;
   }
-  const lines = [
-    ...(names('done') === '' ? [] : [`Reuse: ${names('done')}.`]),
-    ...(names('repeat') === ''
-      ? ['Nothing is to be repeated; only the result is missing.']
-      : [`Must be repeated: ${names('repeat')}.`]),
-    ...(names('ambiguous') === '' ? [] : [`Outcome unknown, ask its owner first: ${names('ambiguous')}.`]),
+}
+
+/** The whole document; ends with a newline. Pure. @param options `texts`: of decisions, by digest */
+export function recoveryMarkdown(
+  handoff: Handoff,
+  heading: RecoveryHeading,
+  options: RecoveryOptions & { readonly texts?: ReadonlyMap<string, string> } = {},
+): string {
+  const { maxBytes = DEFAULT_MAX_BYTES, texts = new Map<string, string>() } = options;
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < LEAST_BYTES) {
+    const facts = { field: 'maxBytes', value: maxBytes, least: LEAST_BYTES };
+    throw BatonError.of('InvalidCommand', '`maxBytes` must be a whole number from 8192', facts);
+  }
+  const part = maxBytes >> 3;
+  const parts: readonly Part[] = [
+    { ...whole, heading: title(heading), items: [] },
+    pins(handoff),
+    {
+      ...whole,
+      rank: 3,
+      heading: '## Input',
+      items: [json(handoff.input, part)],
+      rest: 'value (see --json)',
+    },
+    upstream(handoff, part),
+    attemptPart(handoff),
+    effectPart(handoff),
+    ...artifactParts(handoff, texts),
+    planPart(handoff),
+    { ...whole, heading: `## Next\n\n${next(handoff, part)}`, items: [] },
   ];
-  return holder + lines.map((line) => `- ${line}`).join('\n');
+  return fit(parts, maxBytes);
 }
 
-const section = (name: string, body: string): string => `## ${name}\n\n${body}`;
+const whole = { between: '\n\n', rest: 'entries', rank: 1 } as const;
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+function title(heading: RecoveryHeading): string {
+  const text = whereOf(heading);
+  return `# Recovery of ${code(heading.slot)}\n\n${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** JSON as a code block whose fence is longer than any run of backticks in it. */
-function json(value: unknown): string {
+function pins({ pins: pinned, agent, attachments }: Handoff): Part {
+  const rows = (['package', 'workflow', 'binding'] as const).map((kind) =>
+    row([kind, code(pinned[kind].ref), code(pinned[kind].digest)]),
+  );
+  const agentRow = row(['agent', `${code(agent.name)} revision ${code(agent.revision)}`, '']);
+  return {
+    heading: '## Pinned at launch',
+    before: [head(['what', 'name', 'sha256']), ...rows, agentRow].join('\n'),
+    items: attachments.map(({ kind, name, digest }) => row([`attachment ${kind}`, code(name), code(digest)])),
+    between: '\n',
+    rest: 'attachments',
+    rank: 2,
+  };
+}
+
+function upstream({ upstream: results }: Handoff, maxBytes: number): Part {
+  return {
+    ...whole,
+    heading: '## Upstream results',
+    items: Object.entries(results).map(
+      ([node, value]) => `${code(node)}:\n\n${value === null ? 'No result.' : json(value, maxBytes)}`,
+    ),
+    rest: 'upstream results (see --json)',
+    empty: 'This node depends on no other.',
+    rank: 3,
+  };
+}
+
+function json(value: unknown, maxBytes: number): string {
   const text = JSON.stringify(value, null, 2);
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence}json\n${text}\n${fence}`;
+  const shown = cut(text, maxBytes);
+  const note = shown === text ? '' : `\n\nCut; the whole value is in the JSON of \`baton recovery --json\`.`;
+  return `${block(shown, 'json')}${note}`;
 }
-
-/** Text of a person in a table cell: one line, and nothing that Markdown reads as markup. */
-const escape = (text: string): string => text.replace(/\s+/g, ' ').replace(/[\\`*_|<>[\]]/g, '\\$&');
-
-/** A name in a table cell. Step and artifact names may hold any character, so a backtick or bar gets plain text. */
-const code = (name: string): string => (/[`|\n\r]/.test(name) ? escape(name) : `\`${name}\``);

@@ -26,7 +26,12 @@ export function stepPlan(
   return steps.map((step): PlanStep => {
     // The newest of a name is what readers take, `ctx.step` too.
     const saved = artifacts.findLast((row) => savedAs(row) === step);
-    return { step, status: saved === undefined ? 'repeat' : 'done', by: saved?.attempt ?? null };
+    return {
+      step,
+      status: saved === undefined ? 'repeat' : 'done',
+      by: saved?.attempt ?? null,
+      revision: saved?.stepRevision ?? null,
+    };
   });
 }
 

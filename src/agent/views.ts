@@ -1,7 +1,7 @@
 /** The shapes in which attempts and artifacts are shown: `attempts --json`, `artifacts --json`, the handoff. Pure. */
 import { isTerminalLease } from '../domain/types.js';
 import type { ArtifactRow, AttemptRow } from '../store/port.js';
-import type { ArtifactView, AttemptView } from './types.js';
+import type { ArtifactView, AttemptView, Trust } from './types.js';
 
 /** What the asker knows of the lease now. */
 export interface LeaseKnowledge {
@@ -46,13 +46,46 @@ export function attemptView(row: AttemptRow, ask?: LeaseKnowledge): AttemptView 
   };
 }
 
-/** An artifact as everybody is shown it. */
-export const artifactView = ({ attempt, kind, name, digest, size }: ArtifactRow): ArtifactView => ({
-  attempt,
-  kind,
-  name,
-  digest,
-  size,
+/** An artifact as everybody is shown it. @param by the attempt that saved it; absent only when its row is gone */
+export const artifactView = (row: ArtifactRow, by?: Saver): ArtifactView => ({
+  attempt: row.attempt,
+  kind: row.kind,
+  name: row.name,
+  digest: row.digest,
+  size: row.size,
+  mediaType: row.mediaType,
+  tags: row.tags,
+  step: row.step,
+  stepRevision: row.stepRevision,
+  epoch: row.epoch,
+  agentRevision: row.agentRevision,
+  derivedFrom: row.derivedFrom,
+  savedAt: new Date(row.savedAt).toISOString(),
+  trust: trustOf(row.savedAt, by),
 });
+
+export interface Saver {
+  readonly view: AttemptView;
+  readonly ttlMs: number;
+}
+
+/**
+ * Only of an attempt that was lost can a save be in doubt: every other end is one that the holder, or a command to it, came
+ * to while the lease was live. Of a lost one the recorded deadline is last beat + TTL, so deadline − TTL is the last moment at
+ * which the server is known to have heard from it; without a recorded deadline that is the attachment.
+ *
+ * Compared is the clock of the process that saved (`savedAt`) with the Temporal server's (deadline): clocks that differ shift
+ * the line by their difference. It marks, and decides nothing.
+ */
+export function trustOf(savedAt: number, by: Saver | undefined): Trust {
+  if (by === undefined) return 'after-last-renewal';
+  const { worker, lease, startedAt } = by.view;
+  if (worker.status !== 'lost') return 'committed';
+  const renewed =
+    lease.deadline === null
+      ? Date.parse(startedAt ?? new Date(0).toISOString())
+      : Date.parse(lease.deadline) - by.ttlMs;
+  return savedAt <= renewed ? 'committed' : 'after-last-renewal';
+}
 
 const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

@@ -85,7 +85,7 @@ export function action<A extends unknown[]>(
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
-    const opened = new Opened(command.optsWithGlobals<GlobalOptions>());
+    const opened = new Opened(command.optsWithGlobals<GlobalOptions>(), !READS.has(command.name()));
     try {
       await run(opened, ...(args.slice(0, -1) as A));
     } finally {
@@ -93,6 +93,9 @@ export function action<A extends unknown[]>(
     }
   };
 }
+
+/** Commands that only read: for them a store file that is not there is a mistyped path, not a store to be made. */
+const READS = new Set(['show', 'list', 'watch', 'attempts', 'artifacts', 'recovery', 'effects']);
 
 class Opened implements Context {
   readonly json: boolean;
@@ -105,7 +108,10 @@ class Opened implements Context {
   #store: Promise<Store> | undefined;
   readonly #closers: (() => Promise<void>)[] = [];
 
-  constructor(options: GlobalOptions) {
+  constructor(
+    options: GlobalOptions,
+    private readonly createStore: boolean,
+  ) {
     this.json = options.json === true;
     this.tenant = options.tenant;
     this.actor = options.actor;
@@ -122,7 +128,7 @@ class Opened implements Context {
   async store(): Promise<Store> {
     if (!this.#store) {
       const { openStore } = await import('../store/open.js');
-      this.#store ??= openStore(this.storeUrl).then((store) => {
+      this.#store ??= openStore(this.storeUrl, { create: this.createStore }).then((store) => {
         this.#closers.push(() => store.close());
         return store;
       });

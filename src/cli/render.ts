@@ -141,14 +141,17 @@ export function attemptsText(attempts: readonly AttemptView[]): string {
 
 export function artifactsText(artifacts: readonly ArtifactView[]): string {
   if (artifacts.length === 0) return 'Nothing saved.';
-  const rows = artifacts.map(({ attempt, kind, name, digest, size }) => [
+  const rows = artifacts.map(({ attempt, kind, name, digest, size, mediaType, tags, trust }) => [
     attempt,
     kind,
     line(name),
     `sha256:${digest}`,
     String(size),
+    line(mediaType),
+    line(tags.join(', ')),
+    trust === 'committed' ? trust : pc.yellow(trust),
   ]);
-  return table(['attempt', 'kind', 'name', 'digest', 'bytes'], rows);
+  return table(['attempt', 'kind', 'name', 'digest', 'bytes', 'type', 'tags', 'trust'], rows);
 }
 
 export function listText(runs: readonly RunListed[]): string {

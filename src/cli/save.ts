@@ -3,7 +3,6 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import type { ArtifactKind } from '../store/port.js';
 import { action } from './context.js';
-import { readInput } from './input.js';
 import { print } from './output.js';
 import { answerText } from './render.js';
 
@@ -12,6 +11,7 @@ interface Options {
   readonly kind: string;
   readonly name: string;
   readonly mediaType?: string;
+  readonly tag: readonly string[];
   readonly commandId?: string;
 }
 
@@ -26,17 +26,19 @@ export function registerSave(program: Command): void {
     .requiredOption('--kind <kind>', 'result, decision, source or checkpoint')
     .requiredOption('--name <name>', 'name of the artifact')
     .option('--media-type <type>', "media type (default: by the file's ending)")
+    .option('--tag <tag>', 'a tag; may be given several times', (tag, tags: string[]) => [...tags, tag], [])
     .option('--command-id <id>', 'makes the command repeatable')
     .action(
       action(async (context, run: string, slot: string, file: string, options: Options) => {
-        const { lease, kind, name, mediaType = mediaTypeOf(file), commandId } = options;
-        const bytes = await readInput('file', file);
+        const { lease, kind, name, mediaType = mediaTypeOf(file), tag, commandId } = options;
         const handle = (await context.client()).run(run).slot(slot);
         const answer = await handle.save(lease, {
           kind: kind as ArtifactKind,
           name,
-          bytes,
+          // Piece by piece: an artifact may be larger than memory.
+          bytes: file === '-' ? process.stdin : { file },
           mediaType,
+          tags: tag,
           ...(commandId === undefined ? {} : { commandId }),
         });
         await print(context, answer, answerText);

@@ -21,6 +21,7 @@ import {
 import { commandIdOf } from './commands.js';
 import { firstAnswer, keepAnswer, recallAnswer } from './first-answer.js';
 import { checkHolder, type HolderAnswer } from './holder.js';
+import { agentOf } from './save.js';
 import type { Session } from './session.js';
 import { slotAfter, type SlotAfter } from './slot-after.js';
 
@@ -81,6 +82,7 @@ async function sendCompletion(session: Session, row: AttemptRow, result: Json): 
       size,
       mediaType: 'application/json',
       step: null,
+      agentRevision: await agentOf(session, row.run, row.node),
     } as const;
     await store.artifacts.save({ fence: fenceOf(live), ...artifact, at: Date.now() });
   }

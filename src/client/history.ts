@@ -63,7 +63,11 @@ export async function listArtifacts(
   run: string,
   slot?: string,
 ): Promise<readonly ArtifactView[]> {
-  return (await listArtifactRows(session, run, slot)).map(artifactView);
+  const rows = await listArtifactRows(session, run, slot);
+  const attempts = await (await session.store()).attempts.list(session.tenant, run, slot);
+  // By the store alone, which needs no server: a loss that nobody has recorded yet marks nothing.
+  const savers = new Map(attempts.map((row) => [row.attempt, { view: attemptView(row), ttlMs: row.ttlMs }]));
+  return rows.map((row) => artifactView(row, savers.get(row.attempt)));
 }
 
 export interface RecoveryRead {
@@ -80,7 +84,10 @@ export interface RecoveryRead {
  */
 export async function readRecovery(session: Session, run: string, slot: string): Promise<RecoveryRead> {
   await runRow(session, run);
-  const { handoff } = await buildHandoff(await session.store(), { tenant: session.tenant, run, slot });
+  const store = await session.store();
+  // First as the store has it: it also refuses a slot that is not the run's, and damaged pins, without a server.
+  const where = { tenant: session.tenant, run, slot };
+  await buildHandoff(store, where);
   const [attempts, view] = await Promise.all([
     listAttempts(session, run, slot),
     queryState(session, run).catch((error: unknown) => {
@@ -88,8 +95,9 @@ export async function readRecovery(session: Session, run: string, slot: string):
       throw error;
     }),
   ]);
+  const { handoff } = await buildHandoff(store, { ...where, attempts });
   const now = view?.state.slots[slot];
-  return { handoff: { ...handoff, attempts }, state: now?.state ?? null, gate: now?.gate ?? null };
+  return { handoff, state: now?.state ?? null, gate: now?.gate ?? null };
 }
 
 async function checkSlot(session: Session, row: RunRow, slot: string): Promise<void> {

@@ -1,21 +1,12 @@
 /**
- * What an outside holder does while it works: beat and save. Both need server and store, not the control worker. A beat goes
+ * What an outside holder's beats are (saves: save.ts). They need server and store, not the control worker. A beat goes
  * to Temporal, the only clock; the store is told the deadline that Temporal then gives.
  */
 import { BatonError } from '../domain/errors.js';
 import { checkId, checkInline } from '../domain/text.js';
 import type { Gate, SlotState } from '../domain/types.js';
-import { ARTIFACT_KINDS, type ArtifactKind, type Json } from '../store/port.js';
-import type { ArtifactView } from '../agent/types.js';
-import {
-  assertLive,
-  attemptOf,
-  fenceOf,
-  liveAttempt,
-  pendingNow,
-  withTaskToken,
-  type Holder,
-} from './authority.js';
+import type { Json } from '../store/port.js';
+import { assertLive, attemptOf, fenceOf, pendingNow, withTaskToken, type Holder } from './authority.js';
 import { commandIdOf } from './commands.js';
 import { firstAnswer } from './first-answer.js';
 import { leaseDeadline } from './leases.js';
@@ -34,10 +25,6 @@ export interface HolderAnswer {
 
 export interface BeatAnswer extends HolderAnswer {
   readonly lease: { readonly id: string; readonly deadline: string | null };
-}
-
-export interface SaveAnswer extends HolderAnswer {
-  readonly artifact: ArtifactView;
 }
 
 export interface HeartbeatRequest extends Holder {
@@ -75,51 +62,6 @@ export async function heartbeat(session: Session, request: HeartbeatRequest): Pr
   );
 }
 
-export interface SaveRequest extends Holder {
-  readonly kind: ArtifactKind;
-  readonly name: string;
-  readonly bytes: Uint8Array;
-  /** Default `application/octet-stream`. */
-  readonly mediaType?: string;
-  readonly commandId?: string;
-}
-
-/** @throws BatonError as {@link heartbeat}; bytes of a refused save are kept nowhere that anybody can reach */
-export async function save(session: Session, request: SaveRequest): Promise<SaveAnswer> {
-  const { run, slot, lease } = checkHolder(request);
-  const { kind, bytes } = request;
-  const name = checkId('name', request.name);
-  if (!ARTIFACT_KINDS.includes(kind)) {
-    throw BatonError.of('InvalidCommand', `\`kind\` must be one of ${ARTIFACT_KINDS.join(', ')}`, {
-      field: 'kind',
-      value: kind,
-    });
-  }
-  const mediaType = request.mediaType ?? 'application/octet-stream';
-  const commandId = commandIdOf(request.commandId);
-  const { sha256 } = await import('../store/canonical.js');
-  const content = { slot, lease, kind, name, mediaType, bytes: sha256(bytes) };
-  return firstAnswer(session, { name: 'save', run, commandId, content }, async () => {
-    const { row } = await liveAttempt(session, request);
-    const { artifacts } = await session.store();
-    const { digest, size } = await artifacts.putBytes(bytes);
-    await artifacts.save({
-      fence: fenceOf(row),
-      kind,
-      name,
-      digest,
-      size,
-      mediaType,
-      step: null,
-      at: Date.now(),
-    });
-    return {
-      ...activeAnswer(commandId, slot, row.attempt),
-      artifact: { attempt: row.attempt, kind, name, digest, size },
-    };
-  });
-}
-
 /** Checks the fields that every command of a holder has. */
 export function checkHolder(request: Holder): Holder {
   const { lease } = request;
@@ -131,7 +73,8 @@ export function checkHolder(request: Holder): Holder {
   return { run: checkId('run', request.run), slot: checkId('slot', request.slot), lease };
 }
 
-const activeAnswer = (commandId: string, slot: string, attempt: string): HolderAnswer => ({
+/** The slot while its attempt works. */
+export const activeAnswer = (commandId: string, slot: string, attempt: string): HolderAnswer => ({
   commandId,
   slot,
   state: 'active',

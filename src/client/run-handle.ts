@@ -1,4 +1,6 @@
 /** One run, for the caller. */
+import type { Readable } from 'node:stream';
+import { handoffMarkdown, type RecoveryOptions } from '../agent/recovery.js';
 import type { ArtifactView, AttemptView, Handoff } from '../agent/types.js';
 import { checkId } from '../domain/text.js';
 import { workflowIdOf } from '../domain/wire.js';
@@ -56,6 +58,27 @@ export class RunHandle {
   /** Bytes of an artifact, digest checked. @throws BatonError `ArtifactMissing`, `ArtifactMismatch` */
   async read(artifact: { readonly digest: string }): Promise<Uint8Array> {
     return (await this.session.store()).artifacts.readBytes(artifact.digest);
+  }
+
+  /**
+   * Like {@link read}, piece by piece. A damaged artifact's stream fails at its end with `ArtifactMismatch` instead of ending.
+   *
+   * @throws BatonError `ArtifactMissing`
+   */
+  async readStream(artifact: { readonly digest: string }): Promise<Readable> {
+    return (await this.session.store()).artifacts.readStream(artifact.digest);
+  }
+
+  /**
+   * {@link recovery} as Markdown for a model or a person, at most `maxBytes` (default 32 KiB, at least 8 KiB).
+   *
+   * @throws BatonError `RunNotFound`, `SlotNotFound`, `PinsDamaged`, `InvalidCommand`, `TemporalUnavailable`, `StoreUnavailable`
+   */
+  async recoveryMarkdown(slot: string, options: RecoveryOptions = {}): Promise<string> {
+    const { handoff, state, gate } = await this.recoveryRead(slot);
+    const { tenant, run } = this;
+    const where = { tenant, run, slot, gate, ...(state ? { state } : {}) };
+    return handoffMarkdown(await this.session.store(), handoff, where, options);
   }
 
   /** What the next worker of a slot would be given. */

@@ -9,14 +9,8 @@ import { sendCommand } from './commands.js';
 import { complete, fail, release } from './ending.js';
 import { isTimeout, toBatonError } from './failure.js';
 import { listArtifacts, listAttempts, readRecovery } from './history.js';
-import {
-  heartbeat,
-  save,
-  type BeatAnswer,
-  type HolderAnswer,
-  type SaveAnswer,
-  type SaveRequest,
-} from './holder.js';
+import { heartbeat, type BeatAnswer, type HolderAnswer } from './holder.js';
+import { save, type SaveAnswer, type SaveRequest } from './save.js';
 import type { Session } from './session.js';
 import { iso, showRun, type SlotShown } from './show.js';
 import type { Json } from '../store/port.js';

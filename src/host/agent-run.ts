@@ -9,6 +9,7 @@ import pRetry from 'p-retry';
 import { fenceOf, isCode, storeWithin, type Held } from '../../activities/claims-shared.js';
 import { createContext } from '../agent/context.js';
 import { buildHandoff } from '../agent/handoff.js';
+import { agentRevisionOf } from '../agent/provenance.js';
 import type { AgentDefinition } from '../agent/types.js';
 import type { PerformInput } from '../domain/wire.js';
 import type { Fence, Store } from '../store/port.js';
@@ -33,6 +34,8 @@ export class AgentRun {
   readonly #options: AgentRunOptions;
   readonly #fence: Fence;
   readonly #keeper: LeaseKeeper;
+  /** Null until the handoff is read. */
+  #agentRevision: string | null = null;
   #interrupt: (outcome: Outcome) => void = () => undefined;
 
   constructor(options: AgentRunOptions) {
@@ -87,6 +90,7 @@ export class AgentRun {
           `handoff of ${slot}`,
         );
       const { handoff, attachments } = await this.#persistently(load);
+      this.#agentRevision = agentRevisionOf(handoff.agent);
       const context = createContext({ store, authority: this.#keeper, work, handoff, attachments });
       return outcomeOf(await definition.run(context));
     } catch (error) {
@@ -101,7 +105,7 @@ export class AgentRun {
       if (outcome.kind === 'failure')
         logger.warn(`agent failed: ${outcome.failure.message}`, { ...facts, code: outcome.failure.code });
       const staged = await this.#persistently(() =>
-        storeWithin(stage(store, this.#fence, outcome), 10_000, 'staging the end'),
+        storeWithin(stage(store, this.#fence, outcome, this.#agentRevision), 10_000, 'staging the end'),
       );
       const acknowledged = await this.#keeper.finish(tell(client.activity, outcome, staged));
       if (!acknowledged)

@@ -6,7 +6,8 @@ import { BatonError } from '../domain/errors.js';
 import { MAX_INLINE_BYTES, MAX_TEXT } from '../domain/text.js';
 import type { Failure } from '../domain/types.js';
 import type { PerformResult } from '../domain/wire.js';
-import { jsonBytes } from '../agent/saves.js';
+import { jsonBytes } from '../agent/content.js';
+import { stepOf } from '../agent/step-errors.js';
 import type { Fence, Staged, Store } from '../store/port.js';
 
 export type Outcome =
@@ -30,10 +31,15 @@ export function outcomeOf(result: unknown): Outcome {
   }
 }
 
-/** What an agent threw, as a failure: its own string code if it has one, else `AgentError`; the message cut to the limit. */
+/**
+ * What an agent threw, as a failure: its own string code if it has one, else `AgentError`; the message names the step that it
+ * came out of, and is cut to the limit.
+ */
 export function failureOf(error: unknown): Failure {
   const code: unknown = (error as { code?: unknown } | null)?.code;
-  const text = error instanceof Error ? error.message || error.name : String(error);
+  const said = error instanceof Error ? error.message || error.name : String(error);
+  const step = stepOf(error);
+  const text = step === undefined ? said : `step ${step}: ${said}`;
   const message = Array.from(text.replace(/\0|\p{Surrogate}/gu, '\uFFFD'))
     .slice(0, MAX_TEXT)
     .join('');
@@ -44,8 +50,17 @@ export function failureOf(error: unknown): Failure {
   };
 }
 
-/** Puts the result's bytes under the attempt (a completion only) and stages the outcome. Safe to repeat. */
-export async function stage(store: Store, fence: Fence, outcome: Outcome): Promise<Staged | null> {
+/**
+ * Puts the result's bytes under the attempt (a completion only) and stages the outcome. Safe to repeat.
+ *
+ * @param agentRevision `name@revision` of the agent, recorded with the result
+ */
+export async function stage(
+  store: Store,
+  fence: Fence,
+  outcome: Outcome,
+  agentRevision: string | null,
+): Promise<Staged | null> {
   switch (outcome.kind) {
     case 'completion': {
       const { digest, size } = await store.artifacts.putBytes(outcome.bytes);
@@ -57,6 +72,7 @@ export async function stage(store: Store, fence: Fence, outcome: Outcome): Promi
         size,
         mediaType: 'application/json',
         step: null,
+        agentRevision,
       } as const;
       await store.artifacts.save({ ...row, at: Date.now() });
       return store.attempts.stage({ fence, kind: 'completion', result: digest, failure: null });

@@ -131,7 +131,13 @@ describe('agent context', () => {
     await first.context.checkpoint('at', 2);
     await expire(first.ref);
     const second = await attempt('2');
-    expect(await second.context.lastCheckpoint('at')).toEqual({ value: 2, attempt: first.ref.attempt });
+    expect(await second.context.lastCheckpoint('at')).toMatchObject({
+      value: 2,
+      attempt: first.ref.attempt,
+      number: 1,
+      own: false,
+      agentRevision: 'a@1',
+    });
   });
 
   it('saves text, JSON and bytes, and reads them back by digest; nothing of another run', async () => {

@@ -106,9 +106,9 @@ describe('buildHandoff', () => {
       [first.ref.attempt, 'source', 'decisions'],
     ]);
     expect(handoff.plan).toEqual([
-      { step: 'inventory', status: 'done', by: first.ref.attempt },
-      { step: 'notes', status: 'repeat', by: null },
-      { step: 'decisions', status: 'repeat', by: null },
+      { step: 'inventory', status: 'done', by: first.ref.attempt, revision: null },
+      { step: 'notes', status: 'repeat', by: null, revision: null },
+      { step: 'decisions', status: 'repeat', by: null, revision: null },
     ]);
 
     const recovery = await handoffOf('notes');
@@ -117,7 +117,12 @@ describe('buildHandoff', () => {
       worker: { status: 'running' },
       reassignedBy: { reason: 'host lost', toSpec: 'senior' },
     });
-    expect(recovery.handoff.plan?.[1]).toEqual({ step: 'notes', status: 'done', by: second.ref.attempt });
+    expect(recovery.handoff.plan?.[1]).toEqual({
+      step: 'notes',
+      status: 'done',
+      by: second.ref.attempt,
+      revision: null,
+    });
   });
 
   it('takes an outside holder’s artifact of the step’s name for the step', async () => {
@@ -126,8 +131,8 @@ describe('buildHandoff', () => {
     await run.save(fence, { name: 'notes:1' });
     await run.end(fence, 'expired');
     expect((await handoffOf('notes')).handoff.plan?.slice(0, 2)).toEqual([
-      { step: 'inventory', status: 'done', by: ref.attempt },
-      { step: 'notes', status: 'repeat', by: null },
+      { step: 'inventory', status: 'done', by: ref.attempt, revision: null },
+      { step: 'notes', status: 'repeat', by: null, revision: null },
     ]);
   });
 
@@ -167,8 +172,8 @@ describe('step plan', () => {
 
   it('keeps the declared order and is all repeat when nothing is saved', () => {
     expect(stepPlan(['b', 'a'], [], [])).toEqual([
-      { step: 'b', status: 'repeat', by: null },
-      { step: 'a', status: 'repeat', by: null },
+      { step: 'b', status: 'repeat', by: null, revision: null },
+      { step: 'a', status: 'repeat', by: null, revision: null },
     ]);
   });
 });

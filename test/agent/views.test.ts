@@ -122,20 +122,51 @@ describe('attemptView', () => {
   });
 });
 
-it('artifactView shows what identifies an artifact and no more', () => {
+describe('artifactView', () => {
   const saved = {
     tenant: 'acme',
     run: 'r',
     slot: 's',
     attempt: 'a-1',
     number: 1,
+    epoch: 3,
     kind: 'source',
     name: 'n',
     digest: 'd',
     size: 3,
     mediaType: 'text/plain',
     step: null,
-    savedAt: 1,
+    stepRevision: null,
+    tags: ['t'],
+    agentRevision: 'reader@2',
+    derivedFrom: [{ attempt: 'a-0', digest: 'e' }],
+    savedAt: 5_000,
   } as const;
-  expect(artifactView(saved)).toEqual({ attempt: 'a-1', kind: 'source', name: 'n', digest: 'd', size: 3 });
+
+  it('shows what it is and where it comes from', () => {
+    const view = artifactView(saved, { view: attemptView(row({})), ttlMs: 10_000 });
+    const { tenant: _t, run: _r, slot: _s, number: _n, ...shown } = saved;
+    expect(view).toEqual({ ...shown, savedAt: '1970-01-01T00:00:05.000Z', trust: 'committed' });
+  });
+
+  const lost = { leaseStatus: 'expired', workerStatus: 'lost' } as const;
+  it.each([
+    // Deadline 14 s, TTL 10 s: last heard of at 4 s or 5 s.
+    ['lost, saved after its last beat', { ...lost, deadline: 14_000 }, 'after-last-renewal'],
+    ['lost, saved at its last beat', { ...lost, deadline: 15_000 }, 'committed'],
+    ['lost without a deadline, saved after its start', { ...lost, startedAt: 4_000 }, 'after-last-renewal'],
+    ['lost without a deadline, saved before', { ...lost, startedAt: 6_000 }, 'committed'],
+    ['failed', { leaseStatus: 'released', workerStatus: 'failed', deadline: 14_000 }, 'committed'],
+    ['released', { leaseStatus: 'released', workerStatus: 'released', deadline: 14_000 }, 'committed'],
+    ['at work', { leaseStatus: 'live', workerStatus: 'running', deadline: 14_000 }, 'committed'],
+  ] as const)('marks trust: %s', (_name, how, trust) => {
+    const by = row({ deadline: null, startedAt: null, ...how });
+    expect(artifactView(saved, { view: attemptView(by), ttlMs: 10_000 }).trust).toBe(trust);
+  });
+
+  it('marks what an attempt left that is past its deadline and not settled', () => {
+    const by = row({ leaseStatus: 'live', workerStatus: 'running', deadline: 14_000 });
+    const view = attemptView(by, { now: 14_000, deadline: 14_000 });
+    expect(artifactView(saved, { view, ttlMs: 10_000 }).trust).toBe('after-last-renewal');
+  });
 });

@@ -1,6 +1,6 @@
 /** Text that agents and people gave reaches neither the terminal's control nor another folder. */
 import { describe, expect, it } from 'vitest';
-import { fileName } from '../../src/cli/artifacts.js';
+import { fileName } from '../../src/cli/artifact-files.js';
 import { asBatonError, exitCodeOf } from '../../src/cli/errors.js';
 import { durationInput } from '../../src/cli/input.js';
 import { attemptsText, clean } from '../../src/cli/render.js';
