@@ -32,7 +32,7 @@ export function checkTags(tags: readonly string[]): readonly string[] {
 /** Up to 256 references, of each what names it; whether there is such an artifact is for the store to say. */
 export function checkDerivedFrom(sources: readonly ArtifactRef[]): readonly ArtifactRef[] {
   return checkList('derivedFrom', sources, MAX_SOURCES).map((source) => {
-    const { attempt, digest } = source ?? {};
+    const { attempt, digest }: { attempt?: unknown; digest?: unknown } = Object(source) as object;
     if (typeof attempt === 'string' && typeof digest === 'string') return { attempt, digest };
     throw BatonError.of('InvalidCommand', '`derivedFrom` must hold artifacts: {attempt, digest}', {
       field: 'derivedFrom',
