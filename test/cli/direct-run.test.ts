@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sha256 } from '../../src/store/canonical.js';
 import { keepBetweenTests, startNode, stopAll } from '../support/processes.js';
 import { sharedServer } from '../support/server.js';
 import { waitFor } from '../support/wait.js';
@@ -103,7 +104,22 @@ it('carries a run from launch to close, over a lost worker', { timeout: 180_000 
     'notes',
     'notes.md',
   ]);
-  expect(Object.keys(saved.artifact).sort()).toEqual(['attempt', 'digest', 'kind', 'name', 'size']);
+  expect(saved.artifact).toEqual({
+    attempt: first.attempt,
+    kind: 'source',
+    name: 'notes',
+    digest: sha256('# Notes\n'),
+    size: 8,
+    mediaType: 'text/markdown',
+    tags: [],
+    step: null,
+    stepRevision: null,
+    epoch: 1,
+    agentRevision: expect.stringMatching(/^.+@.+$/) as string,
+    derivedFrom: [],
+    savedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string,
+    trust: 'committed',
+  });
 
   // w1 goes silent. Nobody decides anything: the lease ends by itself.
   await waitFor(async () => (await done<Shown>(['show', 'r1'])).slots[0]?.state === 'retry-wait', {
