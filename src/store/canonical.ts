@@ -15,7 +15,8 @@ const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f][0-9a-f]{2}/;
 /**
  * @param value any JSON value; `undefined` members are left out, as JSON.stringify does
  * @returns the RFC 8785 text: equal values give equal text
- * @throws BatonError `InvalidCommand` for what has no such text: undefined, NaN, infinities, bigint, cycles, lone surrogates
+ * @throws BatonError `InvalidCommand` for what has no such text: undefined, NaN, infinities, bigint, cycles, lone surrogates, and
+ *   for functions and holes in lists anywhere inside
  */
 export function canonicalJson(value: unknown): string {
   let text: string | undefined;
@@ -26,6 +27,9 @@ export function canonicalJson(value: unknown): string {
     throw BatonError.of('InvalidCommand', `the value is not JSON: ${why}`);
   }
   if (text === undefined) throw BatonError.of('InvalidCommand', `the value is not JSON: ${typeof value}`);
+  if (!isJson(text)) {
+    throw BatonError.of('InvalidCommand', 'the value is not JSON: it holds a function, or a list with holes');
+  }
   if (LONE_SURROGATE.test(text)) {
     throw BatonError.of(
       'InvalidCommand',
@@ -33,6 +37,16 @@ export function canonicalJson(value: unknown): string {
     );
   }
   return text;
+}
+
+/** The library writes `undefined` or nothing for such members: text that nobody could read back once it is stored. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** @returns sha256 in lower-case hex; a string is hashed as its UTF-8 bytes. */

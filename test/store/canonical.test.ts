@@ -31,6 +31,11 @@ describe('canonicalJson', () => {
     Infinity,
     1n,
     () => 1,
+    { a: () => 1 },
+    [() => 1],
+     
+    [, 1],
+    { a: { toJSON: () => undefined } },
     { a: '\ud800' },
     ['\udc00x'],
     { '\ud800': 1 },
