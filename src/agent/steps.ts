@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pMap from 'p-map';
 import { BatonError } from '../domain/errors.js';
-import type { Json } from '../store/port.js';
+import type { ArtifactRow, Json } from '../store/port.js';
 import type { Authority } from './authority.js';
 import { JSON_TYPE, valueBytes } from './content.js';
 import { checkName, checkWord } from './provenance.js';
@@ -35,7 +35,7 @@ export class Steps {
     const key = JSON.stringify([full, revision]);
     let running = this.#running.get(key);
     if (!running) {
-      running = this.#once(full, revision, fn).finally(() => this.#running.delete(key));
+      running = this.#once({ full, name }, revision, fn).finally(() => this.#running.delete(key));
       this.#running.set(key, running);
     }
     return running as Promise<T>;
@@ -69,8 +69,9 @@ export class Steps {
     );
   }
 
-  async #once(name: string, revision: string | null, fn: () => unknown): Promise<Json> {
-    const saved = await this.saves.newest((row) => row.step === name && row.stepRevision === revision);
+  async #once(names: StepNames, revision: string | null, fn: () => unknown): Promise<Json> {
+    const saved = await this.#saved(names, revision);
+    const name = names.full;
     if (saved) return this.saves.valueOf(saved);
     // No new work without authority: a detached attempt may have a successor already.
     await this.authority.usable();
@@ -85,6 +86,24 @@ export class Steps {
     // What was saved, not what fn gave: every caller, this one too, sees the same value.
     return JSON.parse(new TextDecoder().decode(bytes)) as Json;
   }
+
+  /**
+   * Early versions saved a step inside of another one under its own name alone. Their rows (they have no agent's revision) are
+   * found by it, so that an attempt that was begun before the upgrade loses nothing; rows of today are never taken for another
+   * step's.
+   */
+  async #saved({ full, name }: StepNames, revision: string | null): Promise<ArtifactRow | undefined> {
+    const saved = await this.saves.newest((row) => row.step === full && row.stepRevision === revision);
+    if (saved !== undefined || full === name || revision !== null) return saved;
+    return this.saves.newest((row) => row.step === name && row.agentRevision === null);
+  }
+}
+
+interface StepNames {
+  /** With those of the steps around it. */
+  readonly full: string;
+  /** As its caller gave it. */
+  readonly name: string;
 }
 
 /** Texts are their own keys; other items go by their place, which is stable only while the list is. */

@@ -1,88 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Authority } from '../../src/agent/authority.js';
-import { createContext } from '../../src/agent/context.js';
-import type { AgentContext, Handoff } from '../../src/agent/types.js';
-import { BatonError } from '../../src/domain/errors.js';
-import type { AttemptRef, Pins } from '../../src/domain/types.js';
+import type { AttemptRef } from '../../src/domain/types.js';
 import { openStore } from '../../src/store/open.js';
 import type { Json, Store } from '../../src/store/port.js';
-
-const pin = { ref: 'x@1', digest: 'd' };
-const pins: Pins = { package: pin, workflow: pin, binding: pin };
-const handoff: Handoff = {
-  pins,
-  agent: { name: 'a', revision: '1' },
-  attachments: [],
-  input: { n: 1 },
-  upstream: {},
-  attempts: [],
-  artifacts: [],
-  effects: [],
-  plan: null,
-};
+import { attemptLab, type AttemptLab } from './attempt-lab.js';
 
 let store: Store;
+let lab: AttemptLab;
 beforeEach(async () => {
   store = await openStore('sqlite::memory:');
+  lab = attemptLab(store);
 });
 afterEach(() => store.close());
 
-/** An attempt that is claimed and attached in the store, and an authority that only the store's fence ends. */
-async function attempt(
-  claimId: string,
-): Promise<{ ref: AttemptRef; context: AgentContext; progress: Json[] }> {
-  const where = { tenant: 't', run: 'r', slot: 's', node: 's' };
-  const ref = await store.attempts.claim({
-    ...where,
-    claimId,
-    try: 1,
-    worker: 'w',
-    workerClass: 'c',
-    ownerActor: null,
-    spec: 'only',
-    lastEpoch: 0,
-    lastNumber: 0,
-    hostQueue: 'q',
-    ttlMs: 1_000,
-    maxDurationMs: null,
-    reassign: null,
-    commandId: null,
-    at: 1,
-  });
-  const fence = { tenant: 't', run: 'r', slot: 's', attempt: ref.attempt, epoch: ref.epoch };
-  const attachment = { workflowRunId: 'x', activityId: '1', taskToken: new Uint8Array([1]) };
-  await store.attempts.attach({ fence, attachment, at: 2 });
-  const aborter = new AbortController();
-  const progress: Json[] = [];
-  const authority: Authority = {
-    signal: aborter.signal,
-    usable: async () => aborter.signal.throwIfAborted(),
-    lose(why) {
-      const error = BatonError.of('StaleLease', why);
-      aborter.abort(error);
-      return error;
-    },
-    progress: (value) => void progress.push(value),
-  };
-  const context = createContext({
-    store,
-    authority,
-    work: { ...where, pins, attempt: ref },
-    handoff,
-    attachments: [],
-  });
-  return { ref, context, progress };
-}
-
-const expire = (ref: AttemptRef) =>
-  store.attempts.settle({
-    fence: { tenant: 't', run: 'r', slot: 's', attempt: ref.attempt, epoch: ref.epoch },
-    end: 'expired',
-    staged: null,
-    failure: null,
-    endedAt: 3,
-    deadline: null,
-  });
+const attempt = (claimId: string) => lab.attempt(claimId);
+const expire = (ref: AttemptRef) => lab.expire(ref);
 
 describe('agent context', () => {
   it('runs a step once per slot: a successor gets the saved value', async () => {
