@@ -39,6 +39,21 @@ export function encoded(input: { content?: Content; file?: string; mediaType?: s
   return { mediaType: mediaType ?? JSON_TYPE, bytes: jsonBytes(content) };
 }
 
+/**
+ * Does what takes a stream. What the stream says before anybody reads it must not end the process (an `error` nobody listens
+ * for does): its reader is told. When the work is refused the stream is closed, as what it reads from would stay open.
+ */
+export async function withSource<T>(source: unknown, work: () => Promise<T>): Promise<T> {
+  if (!(source instanceof Readable)) return work();
+  source.on('error', () => undefined);
+  try {
+    return await work();
+  } catch (error) {
+    source.destroy();
+    throw error;
+  }
+}
+
 const BINARY = 'application/octet-stream';
 export const JSON_TYPE = 'application/json';
 

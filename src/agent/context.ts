@@ -4,7 +4,7 @@ import { checkInline } from '../domain/text.js';
 import { BatonError } from '../domain/errors.js';
 import type { Fence, Json, Store } from '../store/port.js';
 import type { Authority } from './authority.js';
-import { encoded } from './content.js';
+import { encoded, withSource } from './content.js';
 import { agentRevisionOf } from './provenance.js';
 import { handoffMarkdown } from './recovery.js';
 import { Saves } from './saves.js';
@@ -52,10 +52,11 @@ export function createContext({ store, authority, work, handoff, attachments }: 
       const whose = { attempt: by, number: nth, own: by === attempt, agentRevision };
       return { value: last.value, ...whose, digest, savedAt };
     },
-    save: (input) => {
-      const { kind, name, tags, derivedFrom } = input;
-      return saves.save({ kind, name, tags, derivedFrom, ...encoded(input) });
-    },
+    save: (input) =>
+      withSource(input.content, async () => {
+        const { kind, name, tags, derivedFrom } = input;
+        return saves.save({ kind, name, tags, derivedFrom, ...encoded(input) });
+      }),
     read: ({ digest }) => saves.read(digest),
     readStream: ({ digest }) => saves.readStream(digest),
     handoffMarkdown: (options) =>

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { withSource } from '../agent/content.js';
 import { agentRevisionOf, checkDerivedFrom, checkTags, checkWord } from '../agent/provenance.js';
 import type { ArtifactView } from '../agent/types.js';
 import { artifactView, attemptView } from '../agent/views.js';
@@ -38,7 +39,10 @@ export interface SaveRequest extends Holder {
  * @throws BatonError as `heartbeat`; `ArtifactMissing` when `derivedFrom` names nothing of this run, `ArtifactMismatch` when a
  *   file changes while it is read. Bytes of a refused save are kept nowhere that anybody can reach.
  */
-export async function save(session: Session, request: SaveRequest): Promise<SaveAnswer> {
+export const save = (session: Session, request: SaveRequest): Promise<SaveAnswer> =>
+  withSource(request.bytes, () => saveOf(session, request));
+
+async function saveOf(session: Session, request: SaveRequest): Promise<SaveAnswer> {
   const { run, slot, lease } = checkHolder(request);
   const { kind } = request;
   const name = checkId('name', request.name);

@@ -53,18 +53,15 @@ export async function blobS3({ bucket, prefix, endpoint, pathStyle }: S3Place): 
     async put(content) {
       // The key is the digest, so all of it must have been seen before the upload can begin.
       const { file, digest, size } = await spool(path.join(tmpdir(), 'baton-uploads'), content);
+      const body = createReadStream(file);
       try {
-        const params = {
-          Bucket: bucket,
-          Key: keyOf(digest),
-          Body: createReadStream(file),
-          ContentLength: size,
-        };
+        const params = { Bucket: bucket, Key: keyOf(digest), Body: body, ContentLength: size };
         await new Upload({ client, params, queueSize: PARTS_AT_ONCE }).done();
         return { digest, size };
       } catch (error) {
         throw away(error, location);
       } finally {
+        body.destroy(); // an upload that fails at once leaves it open
         await rm(file, { force: true }).catch(() => undefined); // swept a day later
       }
     },
