@@ -33,7 +33,7 @@ describe('canonicalJson', () => {
     () => 1,
     { a: () => 1 },
     [() => 1],
-     
+
     [, 1],
     { a: { toJSON: () => undefined } },
     { a: '\ud800' },
