@@ -1,11 +1,15 @@
 /** `npm run bench -- NAME`: every benchmark is one command that prints a table and can write JSON. */
 import { Command, CommanderError } from 'commander';
+import { registerArtifacts } from './artifacts/command.js';
 import { registerOverhead } from './overhead/command.js';
+import { registerSteps } from './steps/command.js';
 
 const program = new Command('bench')
-  .description('Benchmarks of temporal-baton, each against the same work done with bare Temporal.')
+  .description('Benchmarks of temporal-baton, each against the same work done without it.')
   .usage('NAME [options]');
 registerOverhead(program);
+registerArtifacts(program);
+registerSteps(program);
 
 for (const command of [program, ...program.commands]) command.exitOverride().allowExcessArguments(false);
 

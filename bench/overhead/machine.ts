@@ -7,14 +7,15 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly platform: string;
   readonly nodeVersion: string;
-  readonly serverVersion: string;
+  /** Null where no Temporal server took part. */
+  readonly serverVersion: string | null;
   /** One-minute load averages before and after: other work on the machine shows here. */
   readonly load: { readonly before: number; readonly after: number };
 }
 
 export const loadNow = (): number => Math.round((os.loadavg()[0] ?? 0) * 100) / 100;
 
-export function machineOf(serverVersion: string, loadBefore: number): Machine {
+export function machineOf(serverVersion: string | null, loadBefore: number): Machine {
   return {
     cores: os.availableParallelism(),
     cpu: os.cpus()[0]?.model ?? 'unknown',
@@ -35,4 +36,4 @@ export const machineText = ({
   serverVersion,
   load,
 }: Machine): string =>
-  `${cores} cores (${cpu}), ${memoryGiB} GiB, ${platform}, Node ${nodeVersion}, Temporal ${serverVersion}, load ${load.before} → ${load.after}`;
+  `${cores} cores (${cpu}), ${memoryGiB} GiB, ${platform}, Node ${nodeVersion}, ${serverVersion === null ? '' : `Temporal ${serverVersion}, `}load ${load.before} → ${load.after}`;
