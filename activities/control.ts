@@ -3,9 +3,13 @@ import type { Client } from '@temporalio/client';
 import { leaseDeadlines } from '../src/client/lease-view.js';
 import type { Activities } from '../src/domain/wire.js';
 import type { Store } from '../src/store/port.js';
+import { resolveEffect } from './resolve-effect.js';
 import { settleAttempt } from './settle.js';
 
-export type ControlActivities = Pick<Activities, 'settle' | 'voidClaim' | 'closeRun' | 'leaseDeadlines'>;
+export type ControlActivities = Pick<
+  Activities,
+  'settle' | 'voidClaim' | 'closeRun' | 'leaseDeadlines' | 'resolveEffect'
+>;
 
 /**
  * @param store where attempts and runs are recorded
@@ -21,6 +25,7 @@ export function makeControlActivities({
   return {
     settle: (input) => settleAttempt(store, input),
     voidClaim: (input) => store.attempts.voidClaim(input),
+    resolveEffect: (input) => resolveEffect(store, input),
     closeRun: (input) => store.runs.close(input),
     leaseDeadlines: (input) => leaseDeadlines(client, input),
   };

@@ -53,6 +53,16 @@ export function lease(input: { taskQueue: string; activityId: string; ttlMs: num
   });
 }
 
+/** An operator's word, for the store: repeated for as long as its command may wait. A repeat finds what was written. */
+export function settledEffect(summary: string) {
+  return proxyActivities<Pick<Activities, 'resolveEffect'>>({
+    startToCloseTimeout: '10s',
+    scheduleToCloseTimeout: '30s',
+    retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '5s' },
+    summary,
+  });
+}
+
 /** Bookkeeping on the control queue: repeated until the store has it. */
 export function recorded(summary: string, options: ActivityOptions = {}) {
   return proxyActivities<Pick<Activities, 'settle' | 'voidClaim' | 'closeRun' | 'leaseDeadlines'>>({

@@ -84,6 +84,13 @@ export const claimedOutside = (): ApplicationFailure =>
     'CompletedOutside',
   );
 
+/** An operator's word on an effect, whose activity was completed with something that is no state of an effect. */
+export const settledOutside = (): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(
+    'the activity was completed by somebody else; the effect is as the store says',
+    'CompletedOutside',
+  );
+
 function stagedId(value: unknown): string | null {
   const staged = typeof value === 'object' && value !== null ? (value as { staged?: unknown }).staged : null;
   return typeof staged === 'string' && staged.length > 0 && staged.length <= 128 ? staged : null;
@@ -101,7 +108,7 @@ export function claimFailureOf(
   if (cause instanceof TimeoutFailure) {
     return {
       code: 'StoreUnavailable',
-      message: `the claim was not recorded in time (${cause.timeoutType})`,
+      message: `the store did not record it in time (${cause.timeoutType})`,
       details: {},
     };
   }

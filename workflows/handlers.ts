@@ -1,7 +1,8 @@
 /** Updates and queries of a run. One rule function serves validator and handler (src/domain/decide.ts). */
-import { ApplicationFailure, defineQuery, defineUpdate, setHandler } from '@temporalio/workflow';
+import { ApplicationFailure, condition, defineQuery, defineUpdate, setHandler } from '@temporalio/workflow';
 import { commandDigest, parseCommand, type Command } from '../src/domain/commands.js';
 import { check } from '../src/domain/decide.js';
+import type { EffectState } from '../src/domain/effect.js';
 import { isErrorCode, refusal } from '../src/domain/errors.js';
 import { checkTenant } from '../src/domain/guards.js';
 import { viewOf, type PackedView } from '../src/domain/pack.js';
@@ -16,6 +17,7 @@ import {
   type StateView,
   type UpdateName,
 } from '../src/domain/wire.js';
+import { isSettledEffect, resolveEffect } from './effects.js';
 import { claimFailureOf } from './failures.js';
 import type { Leases } from './leases.js';
 import { failureOf, type Machine } from './machine.js';
@@ -95,6 +97,7 @@ export class Handlers {
       // Somebody may have claimed the slot while its offer was being withdrawn: the guards run again.
       const refused = check(this.machine.state, command, Date.now());
       if (refused) throw failureOf(refused);
+      if (command.name === 'resolveEffect') return this.resolveEffect(command);
       this.machine.obey(command);
       return command.name === 'claim' ? this.claim(command) : this.answer(command);
     });
@@ -123,6 +126,33 @@ export class Handlers {
       });
     }
     return this.answer(command);
+  }
+
+  private async resolveEffect(command: Extract<Command, { name: 'resolveEffect' }>): Promise<CommandAnswer> {
+    const { tenant, run, slot, effect: name, outcome, receipt = null, actor, commandId } = command;
+    const facts = { slot, name, instance: command.instance ?? null };
+    const input = { tenant, run, ...facts, outcome, receipt, actor, reason: command.reason ?? '', commandId };
+    let state: EffectState;
+    try {
+      state = await resolveEffect(this.machine, { ...input, at: Date.now() });
+    } catch (error) {
+      const refused = claimFailureOf(error);
+      // Settled by somebody else, its owner's answer included: then the run need not wait for the next settle to learn of it.
+      if (isSettledEffect(refused)) await this.effectSettled(facts);
+      throw failureOf({ ...refused, code: isErrorCode(refused.code) ? refused.code : 'Internal' });
+    }
+    await this.effectSettled(facts);
+    return { ...this.answer(command), effect: { name, instance: facts.instance, state } };
+  }
+
+  /** An end that is being recorded meanwhile may have counted the effect still: the fact comes after it. */
+  private async effectSettled(effect: {
+    slot: string;
+    name: string;
+    instance: string | null;
+  }): Promise<void> {
+    await condition(() => !this.machine.slot(effect.slot)?.ending);
+    this.machine.observe({ kind: 'effect-settled', ...effect });
   }
 
   private answer(command: Command): CommandAnswer {

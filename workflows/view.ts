@@ -1,13 +1,19 @@
 /** What people see of the run in the Temporal UI: the slot table and the search attributes. */
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import type { RunState } from '../src/domain/types.js';
-import { LISTED, waitingList, waitsFor } from '../src/domain/waits.js';
+import type { RunState, Slot } from '../src/domain/types.js';
+import { LISTED, openEffectsOf, waitingList, waitsFor } from '../src/domain/waits.js';
 
 const STATUS = defineSearchAttributeKey('BatonStatus', SearchAttributeType.KEYWORD);
 const WAITING = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160);
+
+/** What the slot waits for; when it is over, why it failed and what is still not known of its effects. */
+function lastOf(state: RunState, slot: Slot): string {
+  const waits = waitsFor(state, slot);
+  return waits ?? [openEffectsOf(slot), slot.failure?.message].filter((text) => text != null).join('; ');
+}
 
 /** The slot table as Markdown. */
 export function showDetails(state: RunState): void {
@@ -17,7 +23,7 @@ export function showDetails(state: RunState): void {
     const who = worker ? `${worker.worker} (${worker.workerClass})` : '';
     const { claims, failures, losses, releases } = slot.counts;
     const counts = `${claims} / ${failures} / ${losses} / ${releases}`;
-    return `| ${cell(slot.slot)} | ${slot.state}${slot.gate ? ` (${slot.gate})` : ''} | ${cell(who)} | ${counts} | ${cell(waitsFor(state, slot) ?? slot.failure?.message ?? '')} |`;
+    return `| ${cell(slot.slot)} | ${slot.state}${slot.gate ? ` (${slot.gate})` : ''} | ${cell(who)} | ${counts} | ${cell(lastOf(state, slot))} |`;
   });
   const more = slots.length > LISTED ? [``, `…and ${slots.length - LISTED} more slots: \`baton show\`.`] : [];
   setCurrentDetails(

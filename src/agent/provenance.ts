@@ -1,11 +1,9 @@
 /** What an artifact says of itself beside its bytes: tags, media type, what it was made from. Checked before anything is stored. */
 import { BatonError } from '../domain/errors.js';
-import { checkText, isBlank } from '../domain/text.js';
+import { checkText, isBlank, MAX_NAME } from '../domain/text.js';
 import type { AgentRef } from '../domain/types.js';
 import type { ArtifactRef } from '../store/port.js';
 
-/** Longest name of a step, checkpoint or artifact, in code points. */
-const MAX_NAME = 256;
 /** Longest tag, media type or step revision, in code points. */
 const MAX_WORD = 128;
 const MAX_TAGS = 32;

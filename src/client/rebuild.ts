@@ -3,6 +3,7 @@
  * from their attempts. A projection for the eye; nothing is decided from it. Gates are left out, because a reassign that no
  * claim has followed is known to the workflow alone.
  */
+import { withEffects } from '../domain/attempt.js';
 import { loadPlan } from '../definitions/resolve.js';
 import { advance, createRun, withSlot } from '../domain/run.js';
 import { isTerminalWorker, type AttemptRef, type Counts, type RunState, type Slot } from '../domain/types.js';
@@ -17,7 +18,9 @@ export async function rebuildState(store: Store, row: RunRow): Promise<RunState>
   let state = createRun({ tenant, run, pins, plan }, row.createdAt);
   for (const [name, rows] of group(attempts)) {
     const slot = state.slots[name];
-    if (slot) state = withSlot(state, slotFrom(slot, rows, row.status !== 'running'));
+    if (!slot) continue;
+    const worked = slotFrom(slot, rows, row.status !== 'running');
+    state = withSlot(state, withEffects(worked, await store.effects.open(tenant, run, name)));
   }
   const moved = row.status === 'running' ? advance({ ...state, status: 'running' }, 0) : state;
   if (row.status === 'running') return { ...moved, status: 'running' };

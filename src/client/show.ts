@@ -1,4 +1,5 @@
 /** The JSON of `show`: a run with its slots, each lease seen through its deadline. */
+import { NO_EFFECTS, type OpenEffects } from '../domain/effect.js';
 import { specOf } from '../domain/run.js';
 import { waitsFor } from '../domain/waits.js';
 import type { Counts, Failure, Gate, Pins, RunStatus, Slot, SlotState } from '../domain/types.js';
@@ -35,6 +36,8 @@ export interface SlotShown {
   readonly result: Json;
   /** Why the last attempt, or the slot, failed. */
   readonly failure: Failure | null;
+  /** Effects whose outcome nobody knows: how many, and the oldest 50. */
+  readonly effects: OpenEffects;
   /** Why the last claim failed; a failed claim is no attempt. */
   readonly claimFailure: Failure | null;
   readonly hold: { readonly reason: string; readonly actor: string; readonly at: string } | null;
@@ -88,6 +91,7 @@ async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<Sl
     counts,
     result: await readJson(session, slot.result),
     failure,
+    effects: await openEffects(session, read, slot),
     claimFailure: slot.claimFailure
       ? { code: slot.claimFailure.code, message: slot.claimFailure.message }
       : null,
@@ -110,6 +114,12 @@ async function activeExpired(session: Session, read: RunRead, slot: Slot): Promi
     throw toBatonError(error, { run: row.run });
   });
   return isExpired(row, deadline, Date.now());
+}
+
+/** While somebody works on the slot only the store knows them: the run is told at the attempt's end. */
+async function openEffects(session: Session, read: RunRead, slot: Slot): Promise<OpenEffects> {
+  if (!slot.active) return slot.effects ?? NO_EFFECTS;
+  return (await session.store()).effects.open(session.tenant, read.state.run, slot.slot);
 }
 
 /** The store does not know when a slot opened. */

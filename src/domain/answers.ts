@@ -2,6 +2,7 @@
  * What the run's activities answer, read with suspicion: Temporal's own tools can complete any activity with any payload,
  * and an answer that is taken as it comes would end in an error of the workflow's code, which hangs the run for good. Pure.
  */
+import { EFFECT_STATES, LISTED_EFFECTS } from './effect.js';
 import type { AttemptRef, EndKind, LeaseStatus, WorkerStatus } from './types.js';
 import { hostQueue, type ClaimSlotInput, type SettledAttempt } from './wire.js';
 
@@ -96,6 +97,19 @@ const LEASES: Partial<Record<LeaseStatus, true>> = {
   void: true,
 };
 
+const isEffect: Rule = (value) =>
+  isRecord(value) &&
+  name(value['name']) &&
+  orNull(name)(value['instance']) &&
+  (EFFECT_STATES as readonly unknown[]).includes(value['state']);
+
+const isOpenEffects: Rule = (value) =>
+  isRecord(value) &&
+  Number.isSafeInteger(value['count']) &&
+  Array.isArray(value['listed']) &&
+  value['listed'].length <= Math.min(LISTED_EFFECTS, value['count'] as number) &&
+  value['listed'].every(isEffect);
+
 const SETTLED: Record<keyof SettledAttempt, Rule> = {
   end: oneOf(ENDS),
   workerStatus: oneOf(WORKERS as Record<string, true>),
@@ -104,6 +118,7 @@ const SETTLED: Record<keyof SettledAttempt, Rule> = {
     (value) => isRecord(value) && typeof value['code'] === 'string' && typeof value['message'] === 'string',
   ),
   result: orNull(name),
+  effects: (value) => value === undefined || isOpenEffects(value),
 };
 
 /** @returns how the attempt stands in the store, or null when this is no answer of a settle */

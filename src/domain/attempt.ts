@@ -1,6 +1,7 @@
 /**
  * How an attempt begins and ends, for one slot: the table of ends of the design (section 2), row by row. Pure.
  */
+import { NO_EFFECTS, type OpenEffect, type OpenEffects } from './effect.js';
 import type {
   AttemptRef,
   BeforeClaim,
@@ -107,6 +108,7 @@ export function settleAttempt(
     leaseStatus: LeaseStatus;
     failure: Failure | null;
     result: string | null;
+    effects?: OpenEffects | undefined;
   },
 ): Slot {
   const ending = slot.ending;
@@ -118,12 +120,29 @@ export function settleAttempt(
     status: settled.workerStatus,
     leaseStatus: settled.leaseStatus,
   };
-  const done = { ...corrected, ending: null, prior };
+  // Of an early version's worker: nothing is known of effects.
+  const open = settled.effects ?? slot.effects ?? NO_EFFECTS;
+  const done = withEffects({ ...corrected, ending: null, prior }, open);
   if (settled.end !== 'success') return explained(done, spec.retry, settled);
   if (leftBehind(slot, ending)) return done;
   const { result } = settled;
   const nothingLeft = { active: null, before: null, reassign: null, claimFailure: null, failure: null };
   return { ...done, ...nothingLeft, state: 'succeeded', result };
+}
+
+/** The slot with these effects open. */
+export function withEffects(slot: Slot, effects: OpenEffects): Slot {
+  const { effects: _, ...rest } = slot;
+  return effects.count === 0 ? rest : { ...rest, effects };
+}
+
+/** The slot once an effect has an outcome. */
+export function effectSettled(slot: Slot, settled: Pick<OpenEffect, 'name' | 'instance'>): Slot {
+  if (!slot.effects) return slot;
+  const { count, listed } = slot.effects;
+  const left = listed.filter(({ name, instance }) => name !== settled.name || instance !== settled.instance);
+  if (left.length === listed.length && count === listed.length) return slot;
+  return withEffects(slot, { count: count - 1, listed: left });
 }
 
 /** Words the slot's failure as the store knows it; a budget that is used up is named beside it. */

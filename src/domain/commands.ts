@@ -5,8 +5,8 @@
  */
 import * as z from 'zod';
 import { refusal, type Refusal } from './errors.js';
-import { idProblem, shown, textProblem } from './text.js';
-import type { UpdateName } from './wire.js';
+import { idProblem, inlineBytes, isBlank, MAX_INLINE_BYTES, MAX_NAME, shown, textProblem } from './text.js';
+import type { JsonValue, UpdateName } from './wire.js';
 
 // The workflow sandbox must not compile code at run time.
 z.config({ jitless: true });
@@ -28,6 +28,27 @@ const optional = judged<string | null | undefined>((field, value) =>
 const text = judged<string | null | undefined>((field, value) =>
   value == null ? null : textProblem(field, value),
 );
+
+const nameProblem = (field: string, value: unknown): Refusal | null =>
+  textProblem(field, value, MAX_NAME) ??
+  (isBlank(value as string) ? refusal('InvalidCommand', `\`${field}\` must not be blank`, { field }) : null);
+/** Name of an effect, and of its instance: a text of 1 to 256 code points. */
+const name = judged<string>(nameProblem);
+const optionalName = judged<string | null | undefined>((field, value) =>
+  value == null ? null : nameProblem(field, value),
+);
+const outcome = judged<'committed' | 'absent'>((field, value) =>
+  value === 'committed' || value === 'absent'
+    ? null
+    : refusal('InvalidCommand', `\`${field}\` must be committed or absent`, { field, value: shown(value) }),
+);
+/** JSON within the limit of inline values. */
+const inline = judged<JsonValue | undefined>((field, value) => {
+  const size = inlineBytes(value);
+  if (size === null) return refusal('InvalidCommand', `\`${field}\` must be JSON`, { field });
+  const facts = { field, size, limit: MAX_INLINE_BYTES, unit: 'bytes' };
+  return size <= MAX_INLINE_BYTES ? null : refusal('TooLarge', `\`${field}\` is too large`, facts);
+});
 
 const address = { tenant: required('tenant'), run: required('run') };
 const signed = { actor: required('actor'), commandId: required('commandId') };
@@ -56,19 +77,37 @@ const COMMAND_SCHEMAS = {
   revoke: reasoned,
   cancelSlot: reasoned,
   cancelRun: z.strictObject({ ...address, reason: text('reason').optional(), ...signed }),
+  resolveEffect: z
+    .strictObject({
+      ...onSlot,
+      effect: name('effect'),
+      instance: optionalName('instance').optional(),
+      outcome: outcome('outcome'),
+      receipt: inline('receipt').optional(),
+      reason: text('reason').optional(),
+      ...signed,
+    })
+    .superRefine((command, context) => {
+      if (command.outcome === 'committed' || command.receipt == null) return;
+      const what = 'only a committed effect has a `receipt`';
+      const problem = refusal('InvalidCommand', what, { field: 'receipt' });
+      context.addIssue({ code: 'custom', params: { problem } });
+    }),
 } as const satisfies Record<UpdateName, z.ZodType>;
 
 export type ClaimCommand = z.infer<typeof COMMAND_SCHEMAS.claim>;
 export type ReassignCommand = z.infer<typeof COMMAND_SCHEMAS.reassign>;
 export type ReasonedCommand = z.infer<typeof reasoned>;
 export type CancelRunCommand = z.infer<typeof COMMAND_SCHEMAS.cancelRun>;
+export type ResolveEffectCommand = z.infer<typeof COMMAND_SCHEMAS.resolveEffect>;
 
 /** A well-formed command with its name. */
 export type Command =
   | ({ readonly name: 'claim' } & ClaimCommand)
   | ({ readonly name: 'reassign' } & ReassignCommand)
   | ({ readonly name: 'hold' | 'releaseHold' | 'revoke' | 'cancelSlot' } & ReasonedCommand)
-  | ({ readonly name: 'cancelRun' } & CancelRunCommand);
+  | ({ readonly name: 'cancelRun' } & CancelRunCommand)
+  | ({ readonly name: 'resolveEffect' } & ResolveEffectCommand);
 
 export type Parsed =
   { readonly ok: true; readonly command: Command } | { readonly ok: false; readonly refusal: Refusal };

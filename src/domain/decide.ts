@@ -2,7 +2,14 @@
  * The run's transition function: state and fact in, state out, nothing done. The workflow applies its result and then
  * makes the world agree with {@link wants}. Facts that come too late (about an attempt that is over) change nothing.
  */
-import { beginAttempt, endAttempt, failedForGood, settleAttempt, undoClaim } from './attempt.js';
+import {
+  beginAttempt,
+  effectSettled,
+  endAttempt,
+  failedForGood,
+  settleAttempt,
+  undoClaim,
+} from './attempt.js';
 import { applyClaiming, checkClaim } from './claim.js';
 import type { Command } from './commands.js';
 import type { Refusal } from './errors.js';
@@ -10,7 +17,7 @@ import { timePassed } from './deadlines.js';
 import { escalated } from './escalation.js';
 import { applyReassign, checkReassign } from './reassign.js';
 import { advance, isOver, specOf, withSlot } from './run.js';
-import { applyCancelRun, applySteer, checkCancelRun, checkSteer } from './steer.js';
+import { applyCancelRun, applySteer, checkCancelRun, checkResolveEffect, checkSteer } from './steer.js';
 import type { AttemptRef, EndKind, Failure, RunState, Slot } from './types.js';
 import type { SettledAttempt } from './wire.js';
 
@@ -31,6 +38,13 @@ export type Fact =
       readonly attempt: string;
       readonly settled: SettledAttempt;
     }
+  | {
+      /** An effect of the slot has an outcome now, or none is there. */
+      readonly kind: 'effect-settled';
+      readonly slot: string;
+      readonly name: string;
+      readonly instance: string | null;
+    }
   | { readonly kind: 'time-passed' };
 
 /** The guards of a well-formed command. `claim`: of a direct one. */
@@ -38,12 +52,17 @@ export function check(state: RunState, command: Command, now: number): Refusal |
   if (command.name === 'claim') return checkClaim(state, command, now);
   if (command.name === 'reassign') return checkReassign(state, command, now);
   if (command.name === 'cancelRun') return checkCancelRun(state, command, now);
+  if (command.name === 'resolveEffect') return checkResolveEffect(state, command, now);
   return checkSteer(command.name, state, command, now);
 }
 
-/** The state after a command that {@link check} let pass. A direct claim is `claiming` then, until its fact comes. */
+/**
+ * The state after a command that {@link check} let pass. A direct claim is `claiming` then, until its fact comes; what
+ * `resolveEffect` settles is known with its fact only.
+ */
 export function obey(state: RunState, command: Command, now: number): RunState {
   if (command.name === 'cancelRun') return applyCancelRun(state, now);
+  if (command.name === 'resolveEffect') return state;
   if (command.name === 'claim') return withSlot(state, applyClaiming(state, command));
   const slot =
     command.name === 'reassign'
@@ -91,6 +110,8 @@ function observeSlot(
     case 'settled':
       if (slot.ending?.attempt.attempt !== fact.attempt) return slot;
       return settled(state, slot, fact.settled, now);
+    case 'effect-settled':
+      return effectSettled(slot, fact);
   }
 }
 

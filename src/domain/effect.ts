@@ -104,6 +104,24 @@ export interface OpenEffect {
 /** Open effects of one slot that a run keeps and lists. */
 export const LISTED_EFFECTS = 50;
 
+/** The open effects of a slot: how many, and the oldest of them, at most {@link LISTED_EFFECTS}. */
+export interface OpenEffects {
+  readonly count: number;
+  readonly listed: readonly OpenEffect[];
+}
+
+export const NO_EFFECTS: OpenEffects = { count: 0, listed: [] };
+
+/** Effects that a text names one by one. */
+const NAMED = 5;
+
+/** The open effects in words, for people: `pay (intent), deploy (unresolved) and 3 more`. */
+export function effectsInWords({ count, listed }: OpenEffects): string {
+  const named = listed.slice(0, NAMED).map((effect) => `${effectLabel(effect)}: ${effect.state}`);
+  const more = count - named.length;
+  return `${named.join(', ')}${more > 0 ? `${named.length > 0 ? ' and ' : ''}${more} more` : ''}`;
+}
+
 /** How an effect is written in a text: its name, and its instance when it has one. */
 export const effectLabel = ({ name, instance }: Pick<OpenEffect, 'name' | 'instance'>): string =>
   instance === null ? name : `${name} (${instance})`;

@@ -80,7 +80,7 @@ function difference<T extends object>(value: T, from: T): Partial<T> {
 
 /**
  * The input of the next execution. One that would be too large loses, in this order and as far as it must: the ends of long
- * failure texts, the oldest remembered commands, the ends of all long texts.
+ * failure texts and the names of open effects (not their number), the oldest remembered commands, the ends of all long texts.
  */
 export function carry(
   input: RunInput,
@@ -128,8 +128,9 @@ const bytesOf = (value: unknown): number => utf8Bytes(JSON.stringify(value));
 
 /** An end that is not recorded yet keeps its words: nobody else may have them. */
 function withShortFailures(packed: PackedState): PackedState {
-  const slots = packed.slots.map(({ ending, ...slot }) => {
-    return { ...shortened(slot, ['message']), ...(ending ? { ending } : {}) };
+  const slots = packed.slots.map(({ ending, effects, ...slot }) => {
+    const open = effects ? { effects: { ...effects, listed: [] } } : {};
+    return { ...shortened(slot, ['message']), ...open, ...(ending ? { ending } : {}) };
   });
   return { ...packed, slots };
 }

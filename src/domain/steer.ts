@@ -1,8 +1,8 @@
 /**
- * What an operator may do to a slot besides reassigning it: hold, release-hold, revoke, cancel. Pure.
+ * What an operator may do to a slot besides reassigning it: hold, release-hold, revoke, cancel, and settle its effects. Pure.
  */
 import { endAttempt } from './attempt.js';
-import type { CancelRunCommand, ReasonedCommand } from './commands.js';
+import type { CancelRunCommand, ReasonedCommand, ResolveEffectCommand } from './commands.js';
 import { refusal, type ErrorCode, type Refusal } from './errors.js';
 import { judge, reasonGuard, runGuards, settledGuard, slotGuard, tenantGuard, type Guard } from './guards.js';
 import { cancelled, endRun, specOf } from './run.js';
@@ -106,3 +106,14 @@ export function checkCancelRun(state: RunState, command: CancelRunCommand, now: 
 }
 
 export const applyCancelRun = (state: RunState, now: number): RunState => endRun(state, 'cancelled', now);
+
+/**
+ * Whether there is such an effect, and whether it may be settled, is for the store to say: it alone has all of them. While an end
+ * is being recorded the lease still stands there, and what the run is about to be told of effects would be out of date.
+ */
+export const checkResolveEffect = (
+  state: RunState,
+  command: ResolveEffectCommand,
+  now: number,
+): Refusal | null =>
+  judge([tenantGuard, ...runGuards, slotGuard, settledGuard, reasonGuard], state, command, now);

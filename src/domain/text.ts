@@ -10,6 +10,8 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Longest reason or message, in Unicode code points. */
 export const MAX_TEXT = 4_000;
+/** Longest name of a step, an artifact or an effect, in Unicode code points. */
+export const MAX_NAME = 256;
 /** Largest inline value (run input, slot result), in bytes of its JSON as UTF-8. */
 export const MAX_INLINE_BYTES = 64 * 1024;
 
@@ -85,6 +87,12 @@ export function checkInline(field: string, value: unknown, limit = MAX_INLINE_BY
       unit: 'bytes',
     });
   return json;
+}
+
+/** Bytes of a value's JSON as UTF-8; null for what is no JSON. Nothing counts as null. */
+export function inlineBytes(value: unknown): number | null {
+  const json = jsonOf(value ?? null);
+  return json === undefined ? null : utf8Bytes(json);
 }
 
 /** A value for an error message: short, whatever was sent. */

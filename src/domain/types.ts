@@ -3,6 +3,8 @@
  * Temporal as it is. Times are milliseconds since 1970 (UTC) and come from the Temporal server; the domain has no clock.
  */
 
+import type { OpenEffects } from './effect.js';
+
 /** A revision fixed at launch: `name@revision` and the sha256 of its canonical content. */
 export interface Pin {
   readonly ref: string;
@@ -262,6 +264,8 @@ export interface Slot {
   readonly deadline?: number;
   /** Names of the escalations that have acted. */
   readonly escalated?: readonly string[];
+  /** Effects whose outcome nobody knew when the last attempt ended; absent: none. */
+  readonly effects?: OpenEffects;
   /** Why the last claim failed and how many in a row did; a claim failure is not an attempt. */
   readonly claimFailure: (Failure & { readonly at: number; readonly times: number }) | null;
 }

@@ -1,5 +1,6 @@
 /** What a slot waits for and who may act, in words: for `show`, `watch` and the Temporal UI. Pure. */
 import { exhausted } from './attempt.js';
+import { effectsInWords } from './effect.js';
 import { nodeOf, specOf } from './run.js';
 import type { Failure, RunState, Slot } from './types.js';
 
@@ -8,11 +9,22 @@ const time = (at: number): string => new Date(at).toISOString();
 const firstWords = ({ code, message }: Failure): string =>
   message.length > 160 ? `${code}: ${message.slice(0, 160)}…` : `${code}: ${message}`;
 
-/** What the slot waits for, and until when; null when it is over. */
+/** What the slot waits for, and until when, and its open effects unless somebody works on it; null when it is over. */
 export function waitsFor(state: RunState, slot: Slot): string | null {
   const what = awaited(state, slot);
-  return what === null || slot.deadline === undefined ? what : `${what}, until ${time(slot.deadline)}`;
+  if (what === null) return null;
+  const until = slot.deadline === undefined ? what : `${what}, until ${time(slot.deadline)}`;
+  // What its worker has found out of them meanwhile, the run does not know.
+  const effects = slot.active ? null : openEffectsOf(slot);
+  return effects === null ? until : `${until}; ${effects}`;
 }
+
+/** The slot's open effects in words, or null. */
+export const openEffectsOf = ({ effects }: Slot): string | null =>
+  effects ? `outcome not known of ${effectsInWords(effects)}` : null;
+
+/** In the list of what is waited for: some slot of the run has effects whose outcome is not known. */
+const UNRESOLVED_EFFECTS = 'unresolved-effects';
 
 function awaited(state: RunState, slot: Slot): string | null {
   if (slot.ending)
@@ -56,10 +68,15 @@ function awaited(state: RunState, slot: Slot): string | null {
 /** Longest list in search attributes and details (design, "Bounds"). */
 export const LISTED = 50;
 
-/** `slot:class` of the slots that wait for a worker. */
+/**
+ * `slot:class` of the slots that wait for a worker; before them `unresolved-effects` where a slot has some, over or not: runs that
+ * need somebody to ask an owner are found by it.
+ */
 export function waitingList(state: RunState): string[] {
-  return Object.values(state.slots)
+  const slots = Object.values(state.slots);
+  const marks = slots.some(({ effects }) => effects) ? [UNRESOLVED_EFFECTS] : [];
+  const waiting = slots
     .filter((slot) => slot.state === 'open' || slot.state === 'retry-wait')
-    .slice(0, LISTED)
-    .map((slot) => `${slot.slot}:${slot.workerClass}`);
+    .slice(0, LISTED - marks.length);
+  return [...marks, ...waiting.map((slot) => `${slot.slot}:${slot.workerClass}`)];
 }

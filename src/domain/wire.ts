@@ -2,6 +2,7 @@
  * What the run workflow says to its activities and to its clients: names and payloads. Both sides import this and
  * nothing else of each other. All payloads are plain JSON and small; results and content stay in the store.
  */
+import type { EffectState, OpenEffect, OpenEffects } from './effect.js';
 import type { PackedState } from './pack.js';
 import type { PackedPlan } from './pack-plan.js';
 import type {
@@ -19,6 +20,10 @@ import type {
   SlotState,
   WorkerStatus,
 } from './types.js';
+
+/** Any JSON, as a command carries it. */
+export type JsonValue =
+  null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 export const RUN_WORKFLOW = 'batonRun';
 export const DEFAULT_TASK_QUEUE = 'baton';
@@ -81,6 +86,8 @@ export interface Activities {
   settle(input: SettleAttemptInput): Promise<SettledAttempt>;
   /** Tombstone of an offer that ended without a claim. */
   voidClaim(input: VoidClaimInput): Promise<void>;
+  /** On the control queue. `EffectNotFound`, `EffectNotUnresolved` are final. */
+  resolveEffect(input: ResolveEffectInput): Promise<EffectState>;
   closeRun(input: { tenant: string; run: string; status: RunStatus; at: number }): Promise<void>;
   /** Deadline (last beat + TTL, server time) of leases that outside holders hold, from an execution's pending activities. */
   leaseDeadlines(input: {
@@ -147,6 +154,24 @@ export interface SettledAttempt {
   readonly leaseStatus: LeaseStatus;
   readonly failure: Failure | null;
   readonly result: string | null;
+  /** Effects of the slot whose outcome is not known. Absent: the worker is of an early version. */
+  readonly effects?: OpenEffects | undefined;
+}
+
+/** An operator's word on an effect, for the store. */
+export interface ResolveEffectInput {
+  readonly tenant: string;
+  readonly run: string;
+  readonly slot: string;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly outcome: 'committed' | 'absent';
+  /** Null unless committed. */
+  readonly receipt: JsonValue;
+  readonly actor: string;
+  readonly reason: string;
+  readonly commandId: string;
+  readonly at: number;
 }
 
 export interface VoidClaimInput {
@@ -166,6 +191,7 @@ export const UPDATES = [
   'revoke',
   'cancelSlot',
   'cancelRun',
+  'resolveEffect',
 ] as const;
 export type UpdateName = (typeof UPDATES)[number];
 
@@ -182,6 +208,8 @@ export interface CommandAnswer {
   readonly retryTime: number | null;
   readonly spec: string | null;
   readonly attempt: AttemptRef | null;
+  /** Set by `resolveEffect`: how the effect stands then. */
+  readonly effect?: OpenEffect;
 }
 
 export interface StateView {

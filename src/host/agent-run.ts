@@ -12,7 +12,7 @@ import { buildHandoff } from '../agent/handoff.js';
 import { agentRevisionOf } from '../agent/provenance.js';
 import type { AgentDefinition } from '../agent/types.js';
 import type { PerformInput } from '../domain/wire.js';
-import type { Fence, Store } from '../store/port.js';
+import type { Fence, Staged, Store } from '../store/port.js';
 import { findLeaseEnd } from './lease-check.js';
 import { LeaseKeeper } from './keeper.js';
 import { failureOf, outcomeOf, stage, tell, type Outcome } from './outcome.js';
@@ -99,21 +99,36 @@ export class AgentRun {
   }
 
   async #tell(outcome: Outcome): Promise<void> {
-    const { client, store, logger } = this.#options;
+    const { client, logger } = this.#options;
     const facts = { attempt: this.attempt, slot: this.#fence.slot, run: this.#fence.run };
     try {
       if (outcome.kind === 'failure')
         logger.warn(`agent failed: ${outcome.failure.message}`, { ...facts, code: outcome.failure.code });
-      const staged = await this.#persistently(() =>
-        storeWithin(stage(store, this.#fence, outcome, this.#agentRevision), 10_000, 'staging the end'),
-      );
-      const acknowledged = await this.#keeper.finish(tell(client.activity, outcome, staged));
+      const [said, staged] = await this.#stage(outcome);
+      const acknowledged = await this.#keeper.finish(tell(client.activity, said, staged));
       if (!acknowledged)
         logger.warn('lease ended before the attempt’s end was acknowledged', { ...facts, end: outcome.kind });
     } catch (error) {
       if (isCode(error, 'StaleLease')) this.#keeper.lose('the store refused its end');
       else this.#keeper.lose('its end could not be told');
       logger.warn('attempt’s end could not be told', { ...facts, end: outcome.kind, error });
+    }
+  }
+
+  /** A completion that the store refuses because of the slot's effects is a failure of the attempt: the agent has ended. */
+  async #stage(outcome: Outcome): Promise<readonly [Outcome, Staged | null]> {
+    const { store, logger } = this.#options;
+    const staged = (end: Outcome) =>
+      this.#persistently(() =>
+        storeWithin(stage(store, this.#fence, end, this.#agentRevision), 10_000, 'staging the end'),
+      );
+    try {
+      return [outcome, await staged(outcome)];
+    } catch (error) {
+      if (outcome.kind !== 'completion' || !isCode(error, 'EffectUnresolved')) throw error;
+      const refused: Outcome = { kind: 'failure', failure: failureOf(error) };
+      logger.warn(`completion refused: ${refused.failure.message}`, { ...this.#fence });
+      return [refused, await staged(refused)];
     }
   }
 

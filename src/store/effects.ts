@@ -3,7 +3,7 @@
  * lease; which state may follow which is the domain's table, put into the statement itself.
  */
 import { sql, type Selectable } from 'kysely';
-import { LISTED_EFFECTS, mayPrecede, OPEN_EFFECTS, settleable, type OpenEffect } from '../domain/effect.js';
+import { LISTED_EFFECTS, mayPrecede, OPEN_EFFECTS, settleable, type OpenEffects } from '../domain/effect.js';
 import { BatonError } from '../domain/errors.js';
 import type { Failure } from '../domain/types.js';
 import type { EffectRecord, EffectRow, EffectStore, Fence, Json } from './port.js';
@@ -41,6 +41,7 @@ export function effectStore(db: Db): EffectStore {
     begin: (input) => begin(db, input),
     record: (input) => record(db, input),
     resolve: (input) => resolve(db, input),
+    open: (tenant, run, slot) => openEffects(db, { tenant, run, slot }),
     async list(tenant, run, slot) {
       const rows = await db
         .selectFrom('effects')
@@ -65,18 +66,24 @@ export const isEffectOpen = (db: Db, { tenant, run, slot }: SlotKey) =>
     .where('e.slot', '=', slot)
     .where('e.state', 'in', OPEN_EFFECTS);
 
-/** Effects of a slot whose outcome is not known, oldest first, at most {@link LISTED_EFFECTS}. */
-export async function openEffects(db: Db, slot: SlotKey): Promise<readonly OpenEffect[]> {
+/** Effects of a slot whose outcome is not known, oldest first. */
+export async function openEffects(db: Db, slot: SlotKey): Promise<OpenEffects> {
   const rows = await isEffectOpen(db, slot)
     .select(['e.name', 'e.instance', 'e.state'])
     .orderBy('e.seq')
     .limit(LISTED_EFFECTS)
     .execute();
-  return rows.map(({ name, instance, state }) => ({
+  const listed = rows.map(({ name, instance, state }) => ({
     name,
     instance: instance === '' ? null : instance,
     state,
   }));
+  if (rows.length < LISTED_EFFECTS) return { count: rows.length, listed };
+  const counted = isEffectOpen(db, slot)
+    .clearSelect()
+    .select((eb) => eb.fn.countAll<number | bigint | string>().as('count'));
+  const { count } = await counted.executeTakeFirstOrThrow();
+  return { count: Number(count), listed };
 }
 
 const liveLease = (db: Db, { tenant, run, slot, attempt, epoch }: Fence) =>

@@ -1,8 +1,8 @@
 /** What a lease holder does with its authority: attach, stage its end, beat. Each is fenced by attempt and epoch. */
 import { randomBytes } from 'node:crypto';
 import type { Blobs } from './blobs.js';
-import { BatonError } from '../domain/errors.js';
-import { effectLabel } from '../domain/effect.js';
+import { BatonError, refusal } from '../domain/errors.js';
+import { effectLabel, effectsInWords } from '../domain/effect.js';
 import { isEffectOpen, openEffects } from './effects.js';
 import type { AttemptRow, AttemptStore, Fence, Staged } from './port.js';
 import { canonicalJson } from './canonical.js';
@@ -68,11 +68,14 @@ export async function stage(db: Db, bytes: Blobs, input: StageInput): Promise<St
 
 /** Why a completion is not staged. */
 async function effectsOpen(db: Db, fence: Fence): Promise<BatonError> {
-  const effects = (await openEffects(db, fence)).map((effect) => `${effectLabel(effect)}: ${effect.state}`);
-  return BatonError.of('EffectUnresolved', 'the slot has effects whose outcome is not known', {
+  const open = await openEffects(db, fence);
+  const { message } = refusal('EffectUnresolved', 'the outcome of effects of the slot is not known', {
     slot: fence.slot,
-    effects,
+    effects: effectsInWords(open),
   });
+  // All the names that are listed are in the facts only: the message must fit where failures are kept.
+  const effects = open.listed.map((effect) => `${effectLabel(effect)}: ${effect.state}`);
+  return new BatonError('EffectUnresolved', message, { slot: fence.slot, count: open.count, effects });
 }
 
 function repeated(first: Staged, { fence, kind, result, failure }: StageInput): Staged {

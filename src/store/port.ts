@@ -3,7 +3,7 @@
  * touches a row only where attempt and epoch match and the lease is live, and no row touched is `StaleLease`.
  * Any call may throw `StoreUnavailable`. Rows are plain JSON; times are epoch milliseconds given by the caller.
  */
-import type { EffectState, OpenEffect } from '../domain/effect.js';
+import type { EffectState, OpenEffects } from '../domain/effect.js';
 import type { Readable } from 'node:stream';
 import type { Chunks } from './blob-port.js';
 import type {
@@ -187,8 +187,8 @@ export interface Settled {
   readonly leaseStatus: LeaseStatus;
   readonly failure: Failure | null;
   readonly result: string | null;
-  /** Effects of the slot whose outcome is not known, oldest first, at most `LISTED_EFFECTS`. */
-  readonly effects: readonly OpenEffect[];
+  /** Effects of the slot whose outcome is not known. */
+  readonly effects: OpenEffects;
 }
 
 export interface AttemptStore {
@@ -373,6 +373,8 @@ export interface EffectStore {
   }): Promise<EffectRow>;
   /** In order of their first intent. */
   list(tenant: string, run: string, slot?: string): Promise<readonly EffectRow[]>;
+  /** Effects of a slot whose outcome is not known, oldest first. */
+  open(tenant: string, run: string, slot: string): Promise<OpenEffects>;
 }
 
 /** First answers of commands that do not pass the run's workflow (heartbeat, save, complete, fail, release). */

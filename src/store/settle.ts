@@ -1,5 +1,6 @@
 /** Settle: the end of an attempt and of its authority becomes terminal, once. What is recorded is the truth from then on. */
 import { ENDS } from '../domain/attempt.js';
+import { NO_EFFECTS } from '../domain/effect.js';
 import { BatonError } from '../domain/errors.js';
 import type { EndKind, Failure, LeaseStatus, WorkerStatus } from '../domain/types.js';
 import type { Blobs } from './blobs.js';
@@ -40,7 +41,7 @@ const NOTHING: Settled = {
   leaseStatus: 'void',
   failure: null,
   result: null,
-  effects: [],
+  effects: NO_EFFECTS,
 };
 
 interface Decision {
@@ -143,7 +144,7 @@ async function decide(
     case 'success':
       if (matched?.kind !== 'completion' || !(await whole(bytes, matched))) return outside;
       // Staging has refused this already; a row that came from elsewhere (a restored copy) is refused here.
-      if ((await openEffects(db, row)).length > 0) return as('failure', EFFECT_OPEN);
+      if ((await openEffects(db, row)).count > 0) return as('failure', EFFECT_OPEN);
       return { end, failure: null, result: matched.result };
     case 'failure':
       return matched?.kind === 'failure' ? as(end, matched.failure ?? failure) : outside;

@@ -95,6 +95,24 @@ describe('the answer of a settle', () => {
   };
 
   it('is taken as it is', () => expect(readSettled(settled)).toEqual(settled));
+  it('may name open effects', () => {
+    const listed = [
+      { name: 'pay', instance: null, state: 'intent' },
+      { name: 'pay', instance: '2', state: 'unresolved' },
+    ];
+    const told = { ...settled, effects: { count: 70, listed } };
+    expect(readSettled(told)).toEqual(told);
+    for (const effects of [
+      null,
+      listed,
+      { count: 1, listed },
+      { count: '2', listed },
+      { count: 2, listed: [{ ...listed[0], state: 'bliss' }] },
+      { count: 2, listed: [{ name: '', instance: null, state: 'intent' }] },
+      { count: 60, listed: Array.from({ length: 51 }, () => listed[0]) },
+    ])
+      expect(readSettled({ ...settled, effects })).toBeNull();
+  });
   it.each(NONSENSE)('is not %j', (answer) => expect(readSettled(answer)).toBeNull());
   it.each([
     { end: 'bliss' },

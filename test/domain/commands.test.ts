@@ -15,6 +15,7 @@ const GOOD: Record<UpdateName, Record<string, unknown>> = {
   revoke: { ...onSlot, reason: 'x' },
   cancelSlot: { ...onSlot, reason: 'x' },
   cancelRun: { ...address, ...signed, reason: 'x' },
+  resolveEffect: { ...onSlot, effect: 'pay', outcome: 'committed', reason: 'x' },
 };
 const point = (code: number) => String.fromCodePoint(code);
 
@@ -48,7 +49,7 @@ describe.each(UPDATES)('%s', (name) => {
     expect(commandDigest(accepted(name, reversed))).toBe(commandDigest(accepted(name, good)));
   });
 
-  const ids = Object.keys(good).filter((field) => field !== 'reason');
+  const ids = Object.keys(good).filter((field) => !['reason', 'effect', 'outcome'].includes(field));
   test.each(ids)('needs `%s`', (field) => {
     const without = { ...good };
     delete without[field];
@@ -177,6 +178,35 @@ test('cancelRun has no slot', () => {
   wrong('cancelRun', { ...GOOD.cancelRun, slot: 'a' }, 'slot');
 });
 
+describe('resolveEffect', () => {
+  const good = GOOD.resolveEffect;
+
+  test.each(['effect', 'instance'])('`%s` is a text of 1 to 256 code points', (field) => {
+    for (const value of ['a', 'pay the bill / März', point(0x1f600).repeat(256)])
+      expect(accepted('resolveEffect', { ...good, [field]: value })).toMatchObject({ [field]: value });
+    for (const value of ['', ' ', point(0x200b), 1, {}, [], 'a\0'])
+      wrong('resolveEffect', { ...good, [field]: value }, field);
+    wrong('resolveEffect', { ...good, [field]: 'x'.repeat(257) }, field, 'TooLarge');
+  });
+
+  test('needs an effect and an outcome; an instance may be absent or null', () => {
+    for (const field of ['effect', 'outcome']) wrong('resolveEffect', { ...good, [field]: null }, field);
+    for (const outcome of ['unresolved', 'rejected', '', 'toString', {}])
+      wrong('resolveEffect', { ...good, outcome }, 'outcome');
+    expect(accepted('resolveEffect', { ...good, instance: null })).toMatchObject({ instance: null });
+  });
+
+  test('a receipt is any JSON of at most 64 KiB, and of a committed effect only', () => {
+    for (const receipt of [null, 0, false, '', [], { a: [1] }, 'x'.repeat(64 * 1024 - 2)])
+      expect(accepted('resolveEffect', { ...good, receipt })).toMatchObject({ receipt });
+    wrong('resolveEffect', { ...good, receipt: 'x'.repeat(64 * 1024 - 1) }, 'receipt', 'TooLarge');
+    wrong('resolveEffect', { ...good, receipt: 1n }, 'receipt');
+    for (const receipt of [0, false, '', {}])
+      wrong('resolveEffect', { ...good, outcome: 'absent', receipt }, 'receipt');
+    accepted('resolveEffect', { ...good, outcome: 'absent', receipt: null });
+  });
+});
+
 describe('digest', () => {
   const digest = (name: UpdateName, changes: Record<string, unknown> = {}) =>
     commandDigest(accepted(name, { ...GOOD[name], ...changes }));
@@ -205,7 +235,8 @@ describe('digest', () => {
     };
     for (const name of UPDATES) {
       add(digest(name));
-      for (const field of Object.keys(GOOD[name])) add(digest(name, { [field]: 'other' }));
+      for (const field of Object.keys(GOOD[name]))
+        add(digest(name, { [field]: field === 'outcome' ? 'absent' : 'other' }));
     }
     add(digest('claim', { owner: 'x' }));
     add(digest('claim', { spec: 'x' }));

@@ -58,7 +58,7 @@ export function settleCases(store: () => Store): void {
       leaseStatus: 'released',
       failure: null,
       result: digest,
-      effects: [],
+      effects: { count: 0, listed: [] },
     });
   });
 
