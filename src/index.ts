@@ -6,8 +6,10 @@ export { BatonClient, LaunchedRun, type BatonClientOptions } from './client/clie
 export { RunHandle } from './client/run-handle.js';
 export {
   SlotHandle,
+  type EffectAnswer,
   type ReasonRequest,
   type ReassignRequest,
+  type ResolveEffectRequest,
   type SlotAnswer,
 } from './client/slot-handle.js';
 export type { Claimed, ClaimRequest } from './client/claim.js';
@@ -22,6 +24,7 @@ export type { RunShown, SlotShown } from './client/show.js';
 export { BatonError, END_CODES, ERROR_CODES, isErrorCode } from './domain/errors.js';
 export type { ErrorCode, ErrorDetails, ExitCode } from './domain/errors.js';
 export { DEFAULT_TASK_QUEUE, SEARCH_ATTRIBUTES, type DryRun } from './domain/wire.js';
+export { EFFECT_STATES, type EffectState, type OpenEffect, type OpenEffects } from './domain/effect.js';
 export { LEASE_STATUSES, SLOT_STATES, WORKER_STATUSES } from './domain/types.js';
 export type {
   AgentRef,
@@ -40,7 +43,7 @@ export type {
   WorkerStatus,
 } from './domain/types.js';
 
-export type { ArtifactView, AttemptView, Handoff, PlanStep, Trust } from './agent/types.js';
+export type { ArtifactView, AttemptView, EffectView, Handoff, PlanStep, Trust } from './agent/types.js';
 export { recoveryMarkdown, type RecoveryHeading, type RecoveryOptions } from './agent/recovery.js';
 export type { Published } from './definitions/publish.js';
 export { openStore, type StoreOptions } from './store/open.js';

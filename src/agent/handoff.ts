@@ -5,7 +5,7 @@ import type { PlanNode, RunPlan } from '../domain/types.js';
 import type { AttemptRow, Json, Store } from '../store/port.js';
 import { stepPlan } from './step-plan.js';
 import type { AttemptView, Handoff, LoadedAttachment } from './types.js';
-import { artifactView, attemptView, type LeaseKnowledge } from './views.js';
+import { artifactView, attemptView, effectView, type LeaseKnowledge } from './views.js';
 
 export interface HandoffInput {
   readonly tenant: string;
@@ -34,10 +34,11 @@ export async function buildHandoff(
   const plan = await loadVerifiedPlan(store, tenant, row.pins);
   const node = plan.nodes.find((candidate) => candidate.slots.includes(slot));
   if (node === undefined) throw BatonError.of('SlotNotFound', 'the run has no such slot', { run, slot });
-  const [attachments, allAttempts, allArtifacts, upstream] = await Promise.all([
+  const [attachments, allAttempts, allArtifacts, effects, upstream] = await Promise.all([
     loadAttachments(store, row.pins, node),
     store.attempts.list(tenant, run, slot),
     store.artifacts.list(tenant, run, slot),
+    store.effects.list(tenant, run, slot),
     upstreamResults(store, tenant, run, plan, node),
   ]);
   const attempts = allAttempts.filter((attempt) => attempt.epoch < before);
@@ -58,8 +59,8 @@ export async function buildHandoff(
     upstream,
     attempts: [...savers.values()].map(({ view }) => view),
     artifacts: artifacts.map((row) => artifactView(row, savers.get(row.attempt))),
-    effects: [],
-    plan: node.steps && stepPlan(node.steps, artifacts, attempts),
+    effects: effects.map(effectView),
+    plan: node.steps && stepPlan(node.steps, artifacts, attempts, effects),
   };
   return { handoff, attachments };
 }

@@ -1,9 +1,10 @@
 /** The lists of the recovery document: attempts, effects, artifacts by kind, plan. Newest first. Pure. */
+import { isOpenEffect } from '../domain/effect.js';
 import type { Part } from './fit.js';
 import { block, bytesOf, code, cut, escape, head, row } from './markdown.js';
 import type { RecoveryHeading } from './recovery.js';
 import { savedItems } from './step-plan.js';
-import type { ArtifactView, AttemptView, Handoff, PlanStep } from './types.js';
+import type { ArtifactView, AttemptView, EffectView, Handoff, PlanStep } from './types.js';
 
 /** Most of one decision's text, and of a message or reason in a table, that is shown. */
 const EXCERPT_BYTES = 2_048;
@@ -59,39 +60,40 @@ function reassigned({ reassignedBy }: AttemptView): string {
   return `${escape(actor)}: ${cell(reason)} (${escape(fromSpec)} → ${escape(toSpec)})`;
 }
 
-/** States in which an effect's outcome is not known yet: what a successor must see before all else. */
-const UNSETTLED = ['unresolved', 'intent', 'accepted'];
-
-export function effectPart({ effects }: Handoff): Part {
-  const all = (effects as readonly unknown[]).map(
-    (effect) => (effect ?? {}) as Readonly<Record<string, unknown>>,
-  );
-  const unsettled = (effect: Readonly<Record<string, unknown>>): boolean =>
-    UNSETTLED.includes(String(effect['state']));
-  const newest = all.toReversed();
-  const shown = [...newest.filter(unsettled), ...newest.filter((effect) => !unsettled(effect))];
-  const text = (value: unknown): string =>
-    value === null || value === undefined
-      ? '–'
-      : cell(typeof value === 'string' ? value : JSON.stringify(value));
+/** Effects whose outcome is not known come first: what a successor must see before all else. */
+export function effectPart({ effects, attempts }: Handoff): Part {
+  const newest = effects.toReversed();
+  const open = newest.filter(({ state }) => isOpenEffect(state));
+  const settled = newest.filter(({ state }) => !isOpenEffect(state));
+  const columns = ['name', 'instance', 'state', 'attempt #', 'key', 'receipt', 'handle', 'failure'];
   return {
-    heading: '## Effects',
-    ...(all.length === 0 ? {} : { before: head(['name', 'instance', 'state', 'key', 'receipt', 'failure']) }),
-    items: shown.map((effect) =>
-      row([
-        text(effect['name']),
-        text(effect['instance']),
-        unsettled(effect) ? `**${text(effect['state'])}**` : text(effect['state']),
-        text(effect['key']),
-        text(effect['receipt']),
-        text(effect['failure']),
-      ]),
-    ),
+    heading: open.length === 0 ? '## Effects' : `## Effects${NOT_KNOWN}`,
+    ...(effects.length === 0 ? {} : { before: head([...columns, 'settled by']) }),
+    items: [...open, ...settled].map((effect) => effectRow(effect, attempts)),
     between: '\n',
     rest: 'settled or older effects',
     empty: 'No effect is recorded.',
     rank: 2,
   };
+}
+
+const NOT_KNOWN =
+  '\n\n**Marked states**: whether it happened is not known. Ask its owner before anything is sent; the slot cannot be completed before.';
+
+function effectRow(effect: EffectView, attempts: readonly AttemptView[]): string {
+  const { name, instance, state, key, receipt, handle, failure, resolvedBy } = effect;
+  const by = attempts.find(({ attempt }) => attempt === effect.attempt);
+  return row([
+    code(cut(name, CELL_BYTES)),
+    instance === null ? '–' : code(cut(instance, CELL_BYTES)),
+    isOpenEffect(state) ? `**${state}**` : state,
+    String(by?.number ?? '–'),
+    code(key),
+    receipt === null ? '–' : cell(JSON.stringify(receipt)),
+    handle === null ? '–' : cell(JSON.stringify(handle)),
+    failure === null ? '–' : `${code(failure.code)} ${cell(failure.message)}`,
+    resolvedBy === null ? '–' : `${escape(resolvedBy.actor)}: ${cell(resolvedBy.reason)}`,
+  ]);
 }
 
 const SECTIONS = [

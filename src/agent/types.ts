@@ -1,5 +1,6 @@
 /** What an agent sees of its work, and what it can do. The types of the public door; no logic. */
 import type { Readable } from 'node:stream';
+import type { EffectState } from '../domain/effect.js';
 import type { AgentRef, Failure, Pins } from '../domain/types.js';
 import type { ArtifactKind, ArtifactRef, ArtifactRow, AttemptRow, Json } from '../store/port.js';
 
@@ -35,9 +36,35 @@ export interface Handoff {
   /** All attempts of the slot before this one, in the shape of `attempts --json`. */
   readonly attempts: readonly AttemptView[];
   readonly artifacts: readonly ArtifactView[];
-  readonly effects: readonly Json[];
+  /** All effects of the slot, in order of their first intent. */
+  readonly effects: readonly EffectView[];
   /** Null when the node declares no steps. */
   readonly plan: readonly PlanStep[] | null;
+}
+
+/** One entry of `effects --json` and of the handoff. Times are ISO 8601 UTC. */
+export interface EffectView {
+  readonly slot: string;
+  readonly name: string;
+  readonly instance: string | null;
+  /** Idempotency key that its owner knows it by. */
+  readonly key: string;
+  /** `intent`, `accepted` and `unresolved`: the outcome is not known. `absent`: an operator says that it did not happen. */
+  readonly state: EffectState;
+  /** sha256 of the request's canonical JSON. */
+  readonly requestDigest: string;
+  /** As its owner gave it, or an operator. */
+  readonly receipt: Json;
+  /** What it is polled by, once its owner has accepted it. */
+  readonly handle: Json;
+  readonly failure: Failure | null;
+  /** Attempt that recorded the newest intent, and its epoch. */
+  readonly attempt: string;
+  readonly epoch: number;
+  /** The operator who settled it last. */
+  readonly resolvedBy: { readonly actor: string; readonly reason: string; readonly at: string } | null;
+  readonly intentAt: string;
+  readonly updatedAt: string;
 }
 
 /** One entry of `attempts --json`. Times are ISO 8601 UTC. */

@@ -1,7 +1,7 @@
 /** The shapes in which attempts and artifacts are shown: `attempts --json`, `artifacts --json`, the handoff. Pure. */
 import { isTerminalLease } from '../domain/types.js';
-import type { ArtifactRow, AttemptRow } from '../store/port.js';
-import type { ArtifactView, AttemptView, Trust } from './types.js';
+import type { ArtifactRow, AttemptRow, EffectRow } from '../store/port.js';
+import type { ArtifactView, AttemptView, EffectView, Trust } from './types.js';
 
 /** What the asker knows of the lease now. */
 export interface LeaseKnowledge {
@@ -87,5 +87,23 @@ export function trustOf(savedAt: number, by: Saver | undefined): Trust {
       : Date.parse(lease.deadline) - by.ttlMs;
   return savedAt <= renewed ? 'committed' : 'after-last-renewal';
 }
+
+/** An effect as everybody is shown it. */
+export const effectView = (row: EffectRow): EffectView => ({
+  slot: row.slot,
+  name: row.name,
+  instance: row.instance,
+  key: row.key,
+  state: row.state,
+  requestDigest: row.requestDigest,
+  receipt: row.receipt,
+  handle: row.handle,
+  failure: row.failure,
+  attempt: row.attempt,
+  epoch: row.epoch,
+  resolvedBy: row.resolvedBy && { ...row.resolvedBy, at: new Date(row.resolvedBy.at).toISOString() },
+  intentAt: new Date(row.intentAt).toISOString(),
+  updatedAt: new Date(row.updatedAt).toISOString(),
+});
 
 const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

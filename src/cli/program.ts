@@ -11,6 +11,7 @@ import { registerClaim } from './claim.js';
 import { registerComplete } from './complete.js';
 import { registerDev } from './dev.js';
 import { registerDoctor } from './doctor.js';
+import { registerEffects } from './effects.js';
 import { registerFail } from './fail.js';
 import { registerHeartbeat } from './heartbeat.js';
 import { registerLaunch } from './launch.js';
@@ -19,6 +20,7 @@ import { registerPublish } from './publish.js';
 import { registerReassign } from './reassign.js';
 import { registerRecovery } from './recovery.js';
 import { registerRelease } from './release.js';
+import { registerResolveEffect } from './resolve-effect.js';
 import { registerSave } from './save.js';
 import { registerShow } from './show.js';
 import { registerSteering } from './steering.js';
@@ -61,6 +63,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
     registerWatch,
     registerAttempts,
     registerArtifacts,
+    registerEffects,
     registerRecovery,
     registerClaim,
     registerHeartbeat,
@@ -70,6 +73,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
     registerRelease,
     registerReassign,
     registerSteering,
+    registerResolveEffect,
     registerDoctor,
   ]) {
     register(program);

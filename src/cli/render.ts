@@ -1,12 +1,14 @@
 /** The one renderer: everything the command line shows to people is made here, from the same values that `--json` prints. */
 import Table from 'cli-table3';
-import type { ArtifactView, AttemptView } from '../agent/types.js';
+import type { ArtifactView, AttemptView, EffectView } from '../agent/types.js';
 import type { Claimed } from '../client/claim.js';
 import type { Check } from '../client/doctor.js';
 import type { Launched } from '../client/launch.js';
 import type { RunListed } from '../client/list.js';
+import type { EffectAnswer } from '../client/slot-handle.js';
 import type { RunShown, SlotShown } from '../client/show.js';
 import type { Published } from '../definitions/publish.js';
+import { effectLabel, effectsInWords, isOpenEffect } from '../domain/effect.js';
 import type { BatonError } from '../domain/errors.js';
 import type { DryRun } from '../domain/wire.js';
 import { colours as pc, coloursFor } from './colours.js';
@@ -72,6 +74,13 @@ const state = (name: string): string => (STATE_COLOUR[name] ?? ((text: string) =
 const slotState = ({ state: name, gate, expired }: SlotShown): string =>
   `${state(name)}${gate ? ` (${gate})` : ''}${expired ? pc.red(' expired') : ''}`;
 
+/** What it waits for, which names open effects where nobody is at work; of other slots they are named here. */
+function lastOf({ waitsFor, failure, effects, activeWorker }: SlotShown): string {
+  const named = effects.count === 0 || (waitsFor !== null && activeWorker === null);
+  const open = named ? null : `outcome not known of ${effectsInWords(effects)}`;
+  return [waitsFor ?? failure?.message, open].filter((text) => text != null).join('; ');
+}
+
 export function showText(run: RunShown): string {
   const rows = run.slots.map((slot) => {
     const { claims, failures, losses, releases } = slot.counts;
@@ -82,7 +91,7 @@ export function showText(run: RunShown): string {
       or(slot.priorWorker),
       `${slot.spec.id} ${pc.dim(slot.spec.workerClasses.join('|'))}`,
       `${claims}/${failures}/${losses}/${releases}`,
-      or(slot.waitsFor ?? slot.failure?.message ?? null),
+      or(lastOf(slot)),
     ];
   });
   const counts = 'claims/failures/losses/releases';
@@ -153,6 +162,27 @@ export function artifactsText(artifacts: readonly ArtifactView[]): string {
   ]);
   return table(['attempt', 'kind', 'name', 'digest', 'bytes', 'type', 'tags', 'trust'], rows);
 }
+
+export function effectsText(effects: readonly EffectView[]): string {
+  if (effects.length === 0) return 'No effects.';
+  const rows = effects.map((effect) => {
+    const { slot, state: stands, receipt, failure, resolvedBy, attempt, key } = effect;
+    const why = failure ? `${failure.code}: ${failure.message}` : null;
+    return [
+      slot,
+      line(effectLabel(effect)),
+      isOpenEffect(stands) ? pc.yellow(stands) : stands,
+      or(receipt === null ? why : JSON.stringify(receipt)),
+      or(resolvedBy ? `${resolvedBy.actor}: ${resolvedBy.reason}` : null),
+      attempt,
+      pc.dim(key),
+    ];
+  });
+  return table(['slot', 'effect', 'state', 'receipt or failure', 'settled by', 'attempt', 'key'], rows);
+}
+
+export const effectAnswerText = (answer: EffectAnswer): string =>
+  `${line(effectLabel(answer.effect))}: ${answer.effect.state}\n${answerText(answer)}`;
 
 export function listText(runs: readonly RunListed[]): string {
   if (runs.length === 0) return 'No runs.';

@@ -1,7 +1,7 @@
 /** Reads of what stays: attempts, artifacts and the recovery of a slot. From the store; live leases are seen through Temporal. */
 import { buildHandoff } from '../agent/handoff.js';
-import type { ArtifactView, AttemptView, Handoff } from '../agent/types.js';
-import { artifactView, attemptView } from '../agent/views.js';
+import type { ArtifactView, AttemptView, EffectView, Handoff } from '../agent/types.js';
+import { artifactView, attemptView, effectView } from '../agent/views.js';
 import { loadPlan } from '../definitions/resolve.js';
 import { BatonError } from '../domain/errors.js';
 import type { Gate, SlotState } from '../domain/types.js';
@@ -68,6 +68,21 @@ export async function listArtifacts(
   // By the store alone, which needs no server: a loss that nobody has recorded yet marks nothing.
   const savers = new Map(attempts.map((row) => [row.attempt, { view: attemptView(row), ttlMs: row.ttlMs }]));
   return rows.map((row) => artifactView(row, savers.get(row.attempt)));
+}
+
+/**
+ * Effects of a run, or of one slot, in order of their first intent. By the store alone.
+ *
+ * @throws BatonError `RunNotFound`, `SlotNotFound`, `StoreUnavailable`
+ */
+export async function listEffects(
+  session: Session,
+  run: string,
+  slot?: string,
+): Promise<readonly EffectView[]> {
+  const row = await runRow(session, run);
+  if (slot !== undefined) await checkSlot(session, row, slot);
+  return (await (await session.store()).effects.list(session.tenant, run, slot)).map(effectView);
 }
 
 export interface RecoveryRead {

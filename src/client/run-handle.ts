@@ -1,13 +1,20 @@
 /** One run, for the caller. */
 import type { Readable } from 'node:stream';
 import { handoffMarkdown, type RecoveryOptions } from '../agent/recovery.js';
-import type { ArtifactView, AttemptView, Handoff } from '../agent/types.js';
+import type { ArtifactView, AttemptView, EffectView, Handoff } from '../agent/types.js';
 import { checkId } from '../domain/text.js';
 import { workflowIdOf } from '../domain/wire.js';
 import type { ArtifactRow, Json } from '../store/port.js';
 import { sendCommand } from './commands.js';
 import { toBatonError } from './failure.js';
-import { listArtifactRows, listArtifacts, listAttempts, readRecovery, type RecoveryRead } from './history.js';
+import {
+  listArtifactRows,
+  listArtifacts,
+  listAttempts,
+  listEffects,
+  readRecovery,
+  type RecoveryRead,
+} from './history.js';
 import { readJson } from './reads.js';
 import { uiAddress, type Session } from './session.js';
 import { showRun, type RunShown } from './show.js';
@@ -48,6 +55,11 @@ export class RunHandle {
   /** All that was saved, by lost attempts too, in order of saving. */
   artifacts(slot?: string): Promise<readonly ArtifactView[]> {
     return listArtifacts(this.session, this.run, slot);
+  }
+
+  /** Effects and how each stands, in order of their first intent. @throws BatonError `RunNotFound`, `SlotNotFound`, `StoreUnavailable` */
+  effects(slot?: string): Promise<readonly EffectView[]> {
+    return listEffects(this.session, this.run, slot);
   }
 
   /** Like {@link artifacts}, with media type, step and time of each. */

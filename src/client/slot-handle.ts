@@ -1,5 +1,6 @@
 /** One slot of one run, for the caller. */
-import type { ArtifactView, AttemptView, Handoff } from '../agent/types.js';
+import type { ArtifactView, AttemptView, EffectView, Handoff } from '../agent/types.js';
+import type { OpenEffect } from '../domain/effect.js';
 import type { Gate, RunStatus, SlotState } from '../domain/types.js';
 import { QUERIES, workflowIdOf, type CommandAnswer, type DryRun, type UpdateName } from '../domain/wire.js';
 import { parseCommand } from '../domain/commands.js';
@@ -8,7 +9,7 @@ import { claim, type ClaimRequest, type Claimed } from './claim.js';
 import { sendCommand } from './commands.js';
 import { complete, fail, release } from './ending.js';
 import { isTimeout, toBatonError } from './failure.js';
-import { listArtifacts, listAttempts, readRecovery } from './history.js';
+import { listArtifacts, listAttempts, listEffects, readRecovery } from './history.js';
 import { heartbeat, type BeatAnswer, type HolderAnswer } from './holder.js';
 import { save, type SaveAnswer, type SaveRequest } from './save.js';
 import type { Session } from './session.js';
@@ -36,6 +37,20 @@ export interface ReasonRequest {
 export interface ReassignRequest extends ReasonRequest {
   /** Class of worker that is to take over; a launch specification of the slot must admit it. */
   readonly workerClass: string;
+}
+
+export interface ResolveEffectRequest extends ReasonRequest {
+  /** The effect's name, and its instance if it has one. */
+  readonly name: string;
+  readonly instance?: string | null;
+  readonly outcome: 'committed' | 'absent';
+  /** Of a committed one: JSON of at most 64 KiB, as its owner would have given it. Default null. */
+  readonly receipt?: Json;
+}
+
+/** The slot after `resolveEffect`, and the effect. */
+export interface EffectAnswer extends SlotAnswer {
+  readonly effect: OpenEffect;
 }
 
 export class SlotHandle {
@@ -97,6 +112,28 @@ export class SlotHandle {
 
   cancel(request: ReasonRequest): Promise<SlotAnswer> {
     return this.#send('cancelSlot', { ...request });
+  }
+
+  /**
+   * Settles an effect whose outcome is not known, by somebody who has asked its owner. `committed`: it happened, and whoever visits it
+   * gets the receipt. `absent`: it did not, and a later attempt may send it again under the same key. The first word stands.
+   *
+   * While somebody holds the slot only an `unresolved` effect can be settled; otherwise one that is sent or accepted too.
+   *
+   * @throws BatonError `RunClosed`, `SlotNotFound`, `LeaseNotTerminal` (an end is being recorded), `ReasonRequired`,
+   *   `EffectNotFound`, `EffectNotUnresolved`, `CommandConflict`, `StoreUnavailable`, `OutcomeUnknown`
+   */
+  async resolveEffect(request: ResolveEffectRequest): Promise<EffectAnswer> {
+    const { name, ...rest } = request;
+    const { run, slot } = this;
+    const fields = { run, slot, effect: name, ...rest };
+    const answer = await sendCommand(this.#session, 'resolveEffect', fields);
+    if (!answer.effect) throw BatonError.of('Internal', 'the run answered without the effect', { run, slot });
+    return { ...slotAnswer(answer), effect: answer.effect };
+  }
+
+  effects(): Promise<readonly EffectView[]> {
+    return listEffects(this.#session, this.run, this.slot);
   }
 
   /** Claims a `direct` slot for a worker that is no Temporal worker. The answer holds the lease token and the handoff. */

@@ -171,9 +171,22 @@ describe('step plan', () => {
   });
 
   it('keeps the declared order and is all repeat when nothing is saved', () => {
-    expect(stepPlan(['b', 'a'], [], [])).toEqual([
+    expect(stepPlan(['b', 'a'], [], [], [])).toEqual([
       { step: 'b', status: 'repeat', by: null, revision: null },
       { step: 'a', status: 'repeat', by: null, revision: null },
     ]);
+  });
+
+  it.each(['intent', 'accepted', 'unresolved'] as const)(
+    'is ambiguous where an effect of a step, or of one of its items, is %s and the step not done',
+    (state) => {
+      const effects = ['pay', 'mail/ada', 'other'].map((name) => ({ name, state }));
+      const plan = stepPlan(['pay', 'mail', 'oth', 'rest'], [], [], effects);
+      expect(plan.map(({ status }) => status)).toEqual(['ambiguous', 'ambiguous', 'repeat', 'repeat']);
+    },
+  );
+
+  it.each(['committed', 'rejected', 'absent'] as const)('is plain repeat where it is %s', (state) => {
+    expect(stepPlan(['pay'], [], [], [{ name: 'pay', state }])).toMatchObject([{ status: 'repeat' }]);
   });
 });
