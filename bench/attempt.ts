@@ -77,7 +77,14 @@ async function claim(store: Store): Promise<{ fence: Fence; context: AgentContex
   const work = { ...WHERE, pins: PINS, attempt };
   return {
     fence,
-    context: createContext({ store, authority: held(), work, handoff: HANDOFF, attachments: [] }),
+    context: createContext({
+      store,
+      authority: held(),
+      work,
+      handoff: HANDOFF,
+      attachments: [],
+      warn: () => undefined,
+    }),
   };
 }
 

@@ -23,6 +23,8 @@ export type {
   StepsOptions,
   Trust,
 } from './agent/types.js';
+export { accepted, EffectRejected, type Accepted } from './effects/outcome.js';
+export type { EffectCallInput, EffectOptions, OwnerAnswerTo } from './effects/types.js';
 export { openStore, type StoreOptions } from './store/open.js';
 export type { ArtifactKind, ArtifactRef, ArtifactRow, Json, Store } from './store/port.js';
 export { BatonError } from './domain/errors.js';

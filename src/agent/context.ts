@@ -1,8 +1,10 @@
 /** The context that an agent gets: who it is, what it is handed, and what it may do while its lease gives authority. */
 import type { PerformInput } from '../domain/wire.js';
 import { checkInline } from '../domain/text.js';
+import { Effects, type BoundaryInput } from '../effects/boundary.js';
 import { BatonError } from '../domain/errors.js';
 import type { Fence, Json, Store } from '../store/port.js';
+import type { EffectOptions } from '../effects/types.js';
 import type { Authority } from './authority.js';
 import { encoded, withSource } from './content.js';
 import { agentRevisionOf } from './provenance.js';
@@ -17,14 +19,18 @@ export interface ContextInput {
   readonly work: PerformInput;
   readonly handoff: Handoff;
   readonly attachments: readonly LoadedAttachment[];
+  /** Told of effects whose lost answer nobody could ask for. */
+  readonly warn: BoundaryInput['warn'];
 }
 
 /** Makes the context of one attempt. Its methods throw `BatonError`s: see {@link Saves.save}. */
-export function createContext({ store, authority, work, handoff, attachments }: ContextInput): AgentContext {
+export function createContext(input: ContextInput): AgentContext {
+  const { store, authority, work, handoff, attachments, warn } = input;
   const { attempt, number, epoch, workerClass, worker } = work.attempt;
   const fence: Fence = { tenant: work.tenant, run: work.run, slot: work.slot, attempt, epoch };
   const saves = new Saves(store, fence, authority, agentRevisionOf(handoff.agent));
   const steps = new Steps(saves, authority);
+  const effects = new Effects({ store, fence, authority, warn });
   return {
     tenant: work.tenant,
     run: work.run,
@@ -44,6 +50,7 @@ export function createContext({ store, authority, work, handoff, attachments }: 
     signal: authority.signal,
     step: (name, fn, options) => steps.step(name, fn, options),
     steps: (name, items, fn, options) => steps.steps(name, items, fn, options),
+    effect: <T>(name: string, options: EffectOptions) => effects.effect(name, options) as Promise<T>,
     checkpoint: (name, value, options) => saves.checkpoint(name, value, options),
     async lastCheckpoint(name) {
       const last = await saves.lastCheckpoint(name);

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { EffectState } from '../domain/effect.js';
 import type { AgentRef, Failure, Pins } from '../domain/types.js';
+import type { EffectOptions } from '../effects/types.js';
 import type { ArtifactKind, ArtifactRef, ArtifactRow, AttemptRow, Json } from '../store/port.js';
 
 export interface LoadedAttachment {
@@ -209,6 +210,20 @@ export interface AgentContext {
     fn: (item: I, index: number) => Promise<T> | T,
     options?: StepsOptions<I>,
   ): Promise<T[]>;
+  /**
+   * Has an act outside the system done at most once for its slot, whatever dies and whichever answer is lost (README, "Effects").
+   * The intent is recorded, then `perform` is called with an idempotency key and an authority token; a later call, also of a
+   * successor, gets the recorded receipt, or asks the owner by `lookup` before anything is sent again. Two calls at once with one
+   * name and instance share one.
+   *
+   * @param name 1 to 256 characters; with `instance` it names the effect in its slot
+   * @returns the receipt; `T` is what that JSON is taken for
+   * @throws BatonError `EffectRejected` (the owner's definite no, also on every later call), `EffectUnresolved` (nobody can tell
+   *   whether it happened; nothing was sent, and the slot cannot be completed before it is settled), `EffectConflict` (other request
+   *   under the same name), `StaleLease`, `TooLarge`, `InvalidCommand`; and what `perform` threw when its owner says that nothing has
+   *   happened, after three sendings
+   */
+  effect<T = Json>(name: string, options: EffectOptions): Promise<T>;
   /**
    * Saves a checkpoint, at most 16 MiB of JSON. The newest of a name, of any attempt of the slot, is what
    * {@link lastCheckpoint} gives. If that gave this attempt a predecessor's, the new one is recorded as derived from it;

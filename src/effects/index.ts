@@ -33,6 +33,7 @@ export {
 export { httpAuthority, type HttpAuthorityOptions } from './http-authority.js';
 export { httpOwner, type HttpOwnerOptions, type OwnerCall } from './http-owner.js';
 export { accepted, EffectRejected, isAccepted, type Accepted } from './outcome.js';
+export type { EffectCallInput, EffectOptions, OwnerAnswerTo } from './types.js';
 export { authorityToken, peekAuthority, readAuthority } from './token.js';
 
 export { BatonError } from '../domain/errors.js';

@@ -11,11 +11,16 @@ import { createContext } from '../agent/context.js';
 import { buildHandoff } from '../agent/handoff.js';
 import { agentRevisionOf } from '../agent/provenance.js';
 import type { AgentDefinition } from '../agent/types.js';
+import type { AgentRef } from '../domain/types.js';
 import type { PerformInput } from '../domain/wire.js';
 import type { Fence, Staged, Store } from '../store/port.js';
 import { findLeaseEnd } from './lease-check.js';
 import { LeaseKeeper } from './keeper.js';
 import { failureOf, outcomeOf, stage, tell, type Outcome } from './outcome.js';
+
+const warned = new Set<string>();
+/** Names of effects that are made up as they go belong into `instance`; until then they must not fill the memory. */
+const MOST_WARNINGS = 1_000;
 
 export interface AgentRunOptions {
   readonly definition: AgentDefinition;
@@ -91,11 +96,20 @@ export class AgentRun {
         );
       const { handoff, attachments } = await this.#persistently(load);
       this.#agentRevision = agentRevisionOf(handoff.agent);
-      const context = createContext({ store, authority: this.#keeper, work, handoff, attachments });
+      const warn = (effect: string, message: string): void => this.#warnOnce(handoff.agent, effect, message);
+      const context = createContext({ store, authority: this.#keeper, work, handoff, attachments, warn });
       return outcomeOf(await definition.run(context));
     } catch (error) {
       return { kind: 'failure', failure: failureOf(error) };
     }
+  }
+
+  /** Once in this process for each effect of an agent: it is about the agent's code, not about this attempt. */
+  #warnOnce(agent: AgentRef, effect: string, message: string): void {
+    const subject = `${agent.name}@${agent.revision}/${effect}`;
+    if (warned.has(subject) || warned.size >= MOST_WARNINGS) return;
+    warned.add(subject);
+    this.#options.logger.warn(message, { agent: agent.name, revision: agent.revision, effect });
   }
 
   async #tell(outcome: Outcome): Promise<void> {

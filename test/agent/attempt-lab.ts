@@ -84,6 +84,7 @@ export function attemptLab(store: Store): AttemptLab {
         work: { ...where, pins, attempt: ref },
         handoff: { ...handoff, agent },
         attachments: [],
+        warn: () => undefined,
       });
       return { ref, fence, context, progress };
     },
