@@ -69,7 +69,7 @@ export async function stage(db: Db, bytes: Blobs, input: StageInput): Promise<St
 /** Why a completion is not staged. */
 async function effectsOpen(db: Db, fence: Fence): Promise<BatonError> {
   const open = await openEffects(db, fence);
-  const { message } = refusal('EffectUnresolved', 'the outcome of effects of the slot is not known', {
+  const { message } = refusal('EffectUnresolved', 'the slot has effects whose outcome is not known', {
     slot: fence.slot,
     effects: effectsInWords(open),
   });

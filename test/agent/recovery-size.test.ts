@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { handoffMarkdown, recoveryMarkdown } from '../../src/agent/recovery.js';
-import type { ArtifactView, AttemptView, Handoff } from '../../src/agent/types.js';
+import type { ArtifactView, AttemptView, EffectView, Handoff } from '../../src/agent/types.js';
 import { openStore } from '../../src/store/open.js';
 import { ARTIFACT_KINDS, type Json, type Store } from '../../src/store/port.js';
 
@@ -173,15 +173,25 @@ describe('the size of the recovery document', () => {
   });
 
   it('gives unsettled effects before all settled ones', () => {
-    const effects: Json[] = many(40, (number) => ({
+    const effects = many(40, (number): EffectView => ({
+      slot: 'write',
       name: `e${number}`,
+      instance: null,
       state: number === 1 ? 'unresolved' : 'committed',
       key: `k${number}`,
+      requestDigest: 'd',
       receipt: 'r'.repeat(400),
+      handle: null,
+      failure: null,
+      attempt: 'a-1',
+      epoch: 1,
+      resolvedBy: null,
+      intentAt: '2026-01-01T00:00:00.000Z',
+      updatedAt: '2026-01-01T00:00:00.000Z',
     }));
     const shown = section(recoveryMarkdown(handoff({ effects }), heading, { maxBytes: 8_192 }), 'Effects');
-    expect(shown.indexOf('unresolved')).toBeGreaterThan(0);
-    expect(shown.indexOf('unresolved')).toBeLessThan(shown.indexOf('e40'));
+    expect(shown.indexOf('**unresolved**')).toBeGreaterThan(0);
+    expect(shown.indexOf('**unresolved**')).toBeLessThan(shown.indexOf('e40'));
     expect(shown).toMatch(/Left out: \d+ settled or older effects\./);
   });
 });
