@@ -21,7 +21,7 @@ const SETTINGS = [
   'The bytes come from one file for all sides, other ones in each round; the sides take turns in all orders.',
   'Baton: ctx.save({file}) and ctx.readStream: digest made and checked, bytes and row synced (in the row up to 64 KiB, a file beyond), the row fenced by the lease.',
   'fs: stream to a file, fsync, rename, fsync of the folder; read as a stream, unchecked. SQLite: better-sqlite3, WAL, synchronous=FULL, one row; read whole, unchecked.',
-  'Memory: growth of the peak of a process of its own that writes and reads one artifact.',
+  'Memory: growth of the peak of a process of its own that writes and reads one artifact, after one of 1 MiB.',
 ];
 
 export function registerArtifacts(program: Command): void {
