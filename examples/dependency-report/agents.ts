@@ -1,6 +1,7 @@
 /** The agents of the dependency report: one function a node, the same for every worker class that may claim it. */
 import { createHash } from 'node:crypto';
 import { defineAgent, type AgentContext, type AgentDefinition } from '../../src/agent/types.js';
+import { httpOwner } from '../../src/effects/index.js';
 import type { Json } from '../../src/store/port.js';
 import { takeInventory } from './inventory.js';
 import { parsePolicy } from './licence.js';
@@ -25,8 +26,10 @@ export function reportAgent(workerClass: string, name?: string): AgentDefinition
           return notes(ctx);
         case 'report':
           return report(ctx);
+        case 'publish':
+          return publish(ctx);
         default:
-          throw new Error(`this agent does inventory, notes and report, not ${ctx.node}`);
+          throw new Error(`this agent does inventory, notes, report and publish, not ${ctx.node}`);
       }
     },
   });
@@ -99,16 +102,45 @@ async function report(ctx: AgentContext): Promise<Json> {
   return { report: saved.digest, packages: input.notes.length };
 }
 
+/**
+ * The one act that must not happen twice. The content goes first, by its digest, as often as it takes; to publish it is the
+ * effect. Whoever comes after a lost answer asks the publisher, who alone knows.
+ */
+async function publish(ctx: AgentContext): Promise<Json> {
+  const digest = digestIn(ctx, 'report', 'report');
+  const address = field(ctx.input, 'publisher');
+  if (address === null) throw new Error('the run\'s input needs {"publisher": "http://127.0.0.1:7400"}');
+  const publications = httpOwner(`${address}/publications`);
+  const receipt = await ctx.effect('publish', {
+    request: { title: `Dependencies, ${ctx.run}`, digest },
+    perform: async (call) => {
+      const sent = await fetch(`${address}/content/${digest}`, {
+        method: 'PUT',
+        body: await ctx.read({ digest }),
+        signal: ctx.signal,
+      });
+      if (!sent.ok) throw new Error(`the publisher did not take the content: ${sent.status}`);
+      return publications.perform(call);
+    },
+    lookup: publications.lookup,
+  });
+  return { report: digest, ...(receipt as object) };
+}
+
 /** Names of steps and artifacts have a limit; a version that is an address of its own may be longer. */
 function nameOf(id: string): string {
   if (id.length <= 200) return id;
   return `${id.slice(0, 150)}~${createHash('sha256').update(id).digest('hex').slice(0, 32)}`;
 }
 
+function field(input: Json, name: string): string | null {
+  const value: unknown = (input as Readonly<Record<string, Json>> | null)?.[name];
+  return typeof value === 'string' ? value : null;
+}
+
 function projectOf(input: Json): string {
-  const project =
-    typeof input === 'object' && input !== null && 'project' in input ? input['project'] : undefined;
-  if (typeof project === 'string') return project;
+  const project = field(input, 'project');
+  if (project !== null) return project;
   throw new Error('the run\'s input needs {"project": "/folder/with/package-lock.json"}');
 }
 

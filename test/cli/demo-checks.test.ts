@@ -57,6 +57,13 @@ function facts(): Facts {
     counts: { claims: 1, failures: 0, losses: 1, releases: 0 },
   };
   const snapshot = { state: { slots: { notes: slot } }, digest: 'd', attempts: [first], events: 40 };
+  const publishing = (attempt: string, number: number, workerStatus: string) => ({
+    ...{ slot: 'publish', attempt, number, epoch: number, worker: `p-${number}`, workerStatus },
+  });
+  const sent = { path: '/publications', key: 'e-1', status: null };
+  const asked = { path: '/publications/lookup', key: 'e-1', status: 200 };
+  const publications = [{ id: 5, digest: 'r' }];
+  const effects = [{ key: 'e-1', state: 'committed', attempt: 'p1', receipt: { publication: 5 } }];
   const note = (attempt: string, step: string) => ({ slot: 'notes', attempt, step, name: step });
   const pins = {
     package: { ref: 'p@1', digest: '1' },
@@ -91,6 +98,7 @@ function facts(): Facts {
             result: { reused: 1, written: 2 },
           },
           { slot: 'report', state: 'succeeded', result: { report: 'r' } },
+          { slot: 'publish', state: 'succeeded', result: { report: 'r', publication: 5 } },
         ],
       },
       attempts: [
@@ -99,7 +107,7 @@ function facts(): Facts {
           reassignedBy: { reason: 'killed', actor: 'ada', fromSpec: 'fast', toSpec: 'senior' },
         },
       ],
-      rows: [structuredClone(first), second],
+      rows: [structuredClone(first), second, publishing('p1', 1, 'lost'), publishing('p2', 2, 'succeeded')],
       artifacts: [
         note('a1', 'x'),
         note('a2', 'y'),
@@ -108,6 +116,13 @@ function facts(): Facts {
       ],
       history: [...HISTORY],
       temporalStatus: 'COMPLETED',
+    },
+    published: {
+      killed: { pid: 8, exit: { code: null, signal: 'SIGKILL' }, attempt: 'p1', worker: 'p-1' },
+      ownerAtKill: structuredClone({ publications, requests: [sent], effects }),
+      ownerAtEnd: structuredClone({ publications, requests: [sent, asked], effects }),
+      recorded: structuredClone(effects),
+      served: 'r',
     },
     report: { path: '/r', digest: 'r' },
   } as unknown as Facts;
@@ -175,6 +190,69 @@ describe('checks of the demo', () => {
     ['a note is missing', 'it repeated only the rest', (f) => f.end.artifacts.splice(1, 1)],
     ['other pins at the end', 'the pins are', (f) => (f.end.shown.pins.binding.ref = 'b@2')],
     ['the dead worker was rewritten', 'the dead worker', (f) => (f.end.rows[0].workerStatus = 'failed')],
+    [
+      'the publishing host ended by itself',
+      'the publishing host was killed',
+      (f) => (f.published.killed.exit = { code: 0, signal: null }),
+    ],
+    [
+      'the publisher had not committed yet',
+      'the publishing host was killed',
+      (f) => (f.published.ownerAtKill.publications = []),
+    ],
+    [
+      'the answer was not lost',
+      'the publishing host was killed',
+      (f) => (f.published.ownerAtKill.requests[0].status = 200),
+    ],
+    [
+      'the successor sent again',
+      'the successor asked',
+      (f) => f.published.ownerAtEnd.requests.push({ path: '/publications', key: 'e-1', status: 200 }),
+    ],
+    ['the successor did not ask', 'the successor asked', (f) => f.published.ownerAtEnd.requests.splice(1, 1)],
+    [
+      'it asked by another key',
+      'the successor asked',
+      (f) => (f.published.ownerAtEnd.requests[1].key = 'e-2'),
+    ],
+    [
+      'it was published twice',
+      'by the publisher’s own count',
+      (f) => f.published.ownerAtEnd.publications.push({ id: 6, digest: 'r' }),
+    ],
+    ['something else is served', 'by the publisher’s own count', (f) => (f.published.served = 'x')],
+    [
+      'the run has another receipt',
+      'the run’s record and result',
+      (f) => (f.end.shown.slots[2].result.publication = 6),
+    ],
+    [
+      'the effect is the successor’s',
+      'the run’s record and result',
+      (f) => (f.published.ownerAtEnd.effects[0].attempt = 'p2'),
+    ],
+    [
+      'the run has no receipt on record',
+      'the run’s record and result',
+      (f) => (f.published.recorded[0].state = 'intent'),
+    ],
+    [
+      'its record is of another key',
+      'the run’s record and result',
+      (f) => (f.published.recorded[0].key = 'e-2'),
+    ],
+    [
+      'its record has another receipt',
+      'the run’s record and result',
+      (f) => (f.published.recorded[0].receipt = {}),
+    ],
+    [
+      'it has two records',
+      'the run’s record and result',
+      (f) => f.published.recorded.push(f.published.recorded[0]),
+    ],
+    ['a third one published', 'the run’s record and result', (f) => f.end.rows.push(f.end.rows[3])],
     ['Temporal says that it failed', 'the run succeeded', (f) => (f.end.temporalStatus = 'FAILED')],
     ['another file on disk', 'the report on disk', (f) => (f.report.digest = 'x')],
   ])('%s', (_, name, change) => {

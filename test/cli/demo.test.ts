@@ -6,7 +6,7 @@ import { temporalCli } from '../support/server.js';
 import { MAIN } from './cli.js';
 import { startProcess } from '../support/processes.js';
 
-it('the demo survives the death of its host, says so from the records, and leaves only the report', async () => {
+it('the demo survives the death of its hosts, publishes once, says so from the records, and leaves only the report', async () => {
   const lines: string[] = [];
   const env: NodeJS.ProcessEnv = { ...process.env, BATON_TEMPORAL_CLI: await temporalCli() };
   delete env['TEMPORAL_ADDRESS'];
@@ -23,10 +23,13 @@ it('the demo survives the death of its host, says so from the records, and leave
   expect(summary.ok).toBe(true);
   expect(summary.notes.reused).toBeGreaterThan(0);
   expect(summary.notes.repeated).toBe(0);
+  expect(summary.publication).toMatchObject({ publications: 1, sends: 1 });
+  expect(summary.publication.lookups).toBeGreaterThan(0);
   expect(summary.slots.map(({ slot, state }) => `${slot} ${state}`)).toEqual([
     'inventory succeeded',
     'notes succeeded',
     'report succeeded',
+    'publish succeeded',
   ]);
   const report = await readFile(summary.report.path, 'utf8');
   expect(report).toContain('temporal-baton');

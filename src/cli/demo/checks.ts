@@ -1,6 +1,7 @@
 /** The demo's claims, each judged from recorded facts alone: pure, so that a test can show that each one can fail. */
 import { effectsOf } from './history.js';
 import { countNotes, NOTES, type Facts } from './facts.js';
+import { judgePublication } from './publication-checks.js';
 
 export interface Check {
   readonly name: string;
@@ -23,6 +24,7 @@ export function judge(facts: Facts): Check[] {
     onlyTheRest(facts),
     pinsKept(facts),
     predecessorKept(facts),
+    ...judgePublication(facts),
     runSucceeded(facts),
     reportSaved(facts),
   ];

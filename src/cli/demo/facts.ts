@@ -3,7 +3,7 @@ import type { AttemptView } from '../../agent/types.js';
 import type { RunShown } from '../../client/show.js';
 import type { SlotAnswer } from '../../client/slot-handle.js';
 import type { Pins, RunState } from '../../domain/types.js';
-import type { ArtifactRow, AttemptRow } from '../../store/port.js';
+import type { ArtifactRow, AttemptRow, EffectRow } from '../../store/port.js';
 import type { ChildExit } from '../../server/processes.js';
 import type { HistoryEvent } from './history.js';
 
@@ -26,6 +26,35 @@ export interface Killed {
   /** Notes saved when it was dead, by the store's rows. */
   readonly saved: number;
   readonly at: number;
+}
+
+/** What the publisher's own database says: it owns the effect, and alone knows. */
+export interface OwnerRecord {
+  readonly publications: readonly { readonly id: number; readonly digest: string }[];
+  /** In order of arrival. `status` null: its answer never left. */
+  readonly requests: readonly {
+    readonly path: string;
+    readonly key: string;
+    readonly status: number | null;
+  }[];
+  /** The kit's own record of effects. */
+  readonly effects: readonly {
+    readonly key: string;
+    readonly state: string;
+    readonly attempt: string;
+    readonly receipt: unknown;
+  }[];
+}
+
+/** The last node: a publication whose answer was lost. */
+export interface Published {
+  readonly killed: Pick<Killed, 'pid' | 'exit' | 'attempt' | 'worker'>;
+  readonly ownerAtKill: OwnerRecord;
+  readonly ownerAtEnd: OwnerRecord;
+  /** The run's own records of the node's effects. */
+  readonly recorded: readonly EffectRow[];
+  /** Digest of what the publisher serves under the receipt's number; null when it serves nothing. */
+  readonly served: string | null;
 }
 
 export interface Facts {
@@ -54,6 +83,7 @@ export interface Facts {
     /** Temporal's own word for the workflow's status. */
     readonly temporalStatus: string;
   };
+  readonly published: Published;
   readonly report: {
     readonly path: string;
     /** Of the file as it lies on disk. */
@@ -73,6 +103,7 @@ export interface NoteCounts {
 }
 
 export const NOTES = 'notes';
+export const PUBLISH = 'publish';
 
 export function countNotes(facts: Pick<Facts, 'killed' | 'end'>): NoteCounts {
   const steps = facts.end.artifacts.filter((row) => row.slot === NOTES && row.step !== null);

@@ -1,4 +1,4 @@
-/** All processes of the demo: Temporal server, control worker and two agent hosts, each of its own; and what talks to them. */
+/** All processes of the demo: Temporal server, control worker, publisher and agent hosts, each of its own; and what talks to them. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,7 @@ import type { Reporter } from './reporter.js';
 const READY_MS = 60_000;
 export const FIRST_CLASS = 'researcher';
 export const SECOND_CLASS = 'senior-researcher';
+export const PUBLISHER_CLASS = 'publisher';
 
 export interface StageOptions {
   readonly context: Pick<Context, 'tenant' | 'actor' | 'connectOptions'>;
@@ -35,6 +36,12 @@ export interface Stage {
   readonly control: Child;
   readonly first: Child;
   readonly second: Child;
+  /** The service that publishes, and owns that effect. */
+  readonly publisher: { readonly child: Child; readonly url: string; readonly database: string };
+  /** The host that is to be killed while it publishes. */
+  readonly publishing: Child;
+  /** Starts another host of that class; resolves when it is ready. */
+  startPublishing(name: string): Promise<Child>;
   /** Fires when the caller's signal does, or when a process ends that should go on. */
   readonly signal: AbortSignal;
   /** Ends everything that runs still, in the order in which nothing complains. */
@@ -102,34 +109,62 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       ...['--store', storeUrl, '--task-queue', taskQueue],
       ...(profile === undefined ? [] : ['--profile', profile]),
     ];
-    const start = async (name: string, args: readonly string[]): Promise<Child> => {
+    const startNode = async (name: string, args: readonly string[]): Promise<Child> => {
       const logFile = path.join(workdir, `${name}.log`);
-      const child = await startChild(process.execPath, [...args, ...shared], { name, logFile });
+      const child = await startChild(process.execPath, args, { name, logFile });
       cleanups.push(() => child.stop());
       return child;
     };
-    const root = packageRoot();
-    const host = path.join(root, 'dist/examples/dependency-report/host.js');
+    const start = (name: string, args: readonly string[]) => startNode(name, [...args, ...shared]);
+    const example = (file: string) => path.join(packageRoot(), 'dist/examples/dependency-report', file);
+    const startHost = (workerClass: string, name = workerClass) =>
+      start(name, [example('host.js'), '--class', workerClass, '--name', name]);
     // At once: each loads Temporal's native code, which takes the most time.
     const [control, first, second] = await Promise.all([
-      start('control-worker', [path.join(root, 'dist/src/cli/main.js'), 'worker', '--json']),
-      start(FIRST_CLASS, [host, '--class', FIRST_CLASS, '--name', FIRST_CLASS]),
-      start(SECOND_CLASS, [host, '--class', SECOND_CLASS, '--name', SECOND_CLASS]),
+      start('control-worker', [
+        path.join(packageRoot(), 'dist/src/cli/main.js'),
+        ...['worker', '--json', '--authority-port', '0'],
+      ]),
+      startHost(FIRST_CLASS),
+      startHost(SECOND_CLASS),
     ]);
     reporter.progress('starting the control worker and two agent hosts …');
-    await Promise.all([control, first, second].map((child) => child.ready('json', READY_MS)));
+    const [controlReady] = await Promise.all(
+      [control, first, second].map((child) => child.ready('json', READY_MS)),
+    );
     signal.throwIfAborted();
     reporter.step(
       `control worker (process ${control.pid}) and two agent hosts: ${FIRST_CLASS} (${first.pid}), ${SECOND_CLASS} (${second.pid})`,
     );
 
+    const { authority } = JSON.parse(controlReady ?? '') as { authority: string };
+    const database = path.join(workdir, 'publications.db');
+    const service = await startNode('publisher', [
+      example('publisher.js'),
+      ...['--database', database, '--authority', authority, '--lose-answers', '1'],
+    ]);
+    const { url } = JSON.parse(await service.ready('json', READY_MS)) as { url: string };
+    reporter.step(`publisher (${service.pid}) at ${url}, asks ${authority} who has authority`);
+    // Needed last, and up long before.
+    const publishing = await startHost(PUBLISHER_CLASS, `${PUBLISHER_CLASS}-1`);
+
     const gone = (name: string, tail: string) =>
       failed.abort(
         new BatonError('Internal', `${name} ended while the demo needed it. Its last lines:\n${tail}`),
       );
-    for (const child of [control, second]) void child.exited.then(() => gone(child.name, child.tail()));
+    for (const child of [control, second, service])
+      void child.exited.then(() => gone(child.name, child.tail()));
     if (server.owned) void server.exited.then(() => gone('the Temporal server', ''));
-    return { server, temporal, store, storeUrl, baton, control, first, second, signal, close };
+    return {
+      ...{ server, temporal, store, storeUrl, baton, control, first, second, signal, close },
+      publisher: { child: service, url, database },
+      publishing,
+      async startPublishing(name) {
+        const child = await startHost(PUBLISHER_CLASS, name);
+        await child.ready('json', READY_MS);
+        return child;
+      },
+    };
   } catch (error) {
     await close();
     throw error;

@@ -8,9 +8,10 @@ import { BatonError } from '../../domain/errors.js';
 import { sha256 } from '../../store/canonical.js';
 import { NOTES, type Facts } from './facts.js';
 import { killInTheMiddle } from './kill.js';
+import { answerLost, killPublishing, publicationAtEnd } from './publish.js';
 import { endOf, isWaiting, quietSnapshot, savedNotes } from './records.js';
 import { bar, type Reporter } from './reporter.js';
-import { FIRST_CLASS, packageRoot, SECOND_CLASS, type Stage } from './stage.js';
+import { FIRST_CLASS, packageRoot, PUBLISHER_CLASS, SECOND_CLASS, type Stage } from './stage.js';
 
 /** Nobody in the example's binding admits it. */
 const WRONG_CLASS = 'accountant';
@@ -36,7 +37,10 @@ export async function tellStory(
     files: [path.join(packageRoot(), 'examples/dependency-report/baton.yaml')],
   });
   reporter.step(`published ${published.map(({ kind, ref }) => `${kind} ${ref}`).join(', ')}`);
-  const run = await baton.launch({ package: 'dependency-report', input: { project } });
+  const run = await baton.launch({
+    package: 'dependency-report',
+    input: { project, publisher: stage.publisher.url },
+  });
   reporter.step(`launched run ${run.run}${run.ui ? `: ${run.ui}` : ''}`);
 
   const { killed, packages } = await killInTheMiddle({
@@ -71,7 +75,9 @@ export async function tellStory(
     `reassign to ${SECOND_CLASS}: slot ${NOTES} is open again, with the same run, pins and history`,
   );
 
-  await finish(stage, run, packages, reporter);
+  const kill = await publishIntoSilence(stage, run, packages, reporter);
+  await finish(stage, run, reporter);
+  const publication = { ...kill, ...(await publicationAtEnd(stage, run)) };
   const end = await endOf(stage, run);
   const report = await writeReport(run, end, workdir);
   const facts: Facts = {
@@ -84,6 +90,7 @@ export async function tellStory(
     refused,
     reassign: { commandId, reason: REASON, answer },
     end,
+    published: publication,
     report,
   };
   return { run, facts };
@@ -104,8 +111,47 @@ async function reassignWrongly(stage: Stage, run: LaunchedRun): Promise<Facts['r
   return { commandId, ...answer, after: await quietSnapshot(stage, run) };
 }
 
-/** Waits for the end of the run, and says how far the notes are. */
-async function finish(stage: Stage, run: LaunchedRun, packages: number, reporter: Reporter): Promise<void> {
+/** Until the publisher has committed and lost its answer; then the host that waits for it dies. */
+async function publishIntoSilence(
+  stage: Stage,
+  run: LaunchedRun,
+  packages: number,
+  reporter: Reporter,
+): Promise<Awaited<ReturnType<typeof killPublishing>>> {
+  let lost = false;
+  const silence = answerLost(stage, END_LIMIT_MS).then(() => void (lost = true));
+  const done = async (): Promise<boolean> => {
+    await throwOnFailure(stage, run);
+    const saved = await savedNotes(stage, run);
+    const noting = saved < packages;
+    reporter.progress(
+      noting ? `notes ${bar(saved, packages)}, now by the ${SECOND_CLASS} host` : 'writing and publishing …',
+    );
+    return lost;
+  };
+  await Promise.race([
+    until(done, END_LIMIT_MS, 'the report was not published', stage),
+    silence.then(() => new Promise<void>(() => undefined)),
+  ]);
+  const kill = await killPublishing(stage, run);
+  reporter.step(
+    `the publisher has committed, and its answer is lost: SIGKILL to the ${PUBLISHER_CLASS} host that waits for it`,
+  );
+  await stage.startPublishing(`${PUBLISHER_CLASS}-2`);
+  reporter.step(`another ${PUBLISHER_CLASS} host is up; once the lease has expired it may claim by itself`);
+  return kill;
+}
+
+/** A failure that an agent reported would wait for a person, where the binding's retries are manual. */
+async function throwOnFailure(stage: Stage, run: LaunchedRun): Promise<void> {
+  const attempts = await stage.store.attempts.list(run.tenant, run.run);
+  const failed = attempts.find((row) => row.failure !== null && row.workerStatus === 'failed');
+  if (failed?.failure)
+    throw new BatonError('RunFailed', `${failed.worker} failed: ${failed.failure.message}`);
+}
+
+/** Waits for the end of the run. */
+async function finish(stage: Stage, run: LaunchedRun, reporter: Reporter): Promise<void> {
   let over = false;
   const ended = run.result().then(
     () => void (over = true),
@@ -116,16 +162,8 @@ async function finish(stage: Stage, run: LaunchedRun, packages: number, reporter
     },
   );
   const done = async (): Promise<boolean> => {
-    const attempts = await stage.store.attempts.list(run.tenant, run.run);
-    const failed = attempts.find((row) => row.failure !== null && row.workerStatus === 'failed');
-    // The binding's retries are manual, so a failure that an agent reported would wait for a person.
-    if (failed?.failure)
-      throw new BatonError('RunFailed', `${failed.worker} failed: ${failed.failure.message}`);
-    const saved = await savedNotes(stage, run);
-    const noting = saved < packages;
-    reporter.progress(
-      noting ? `notes ${bar(saved, packages)}, now by the ${SECOND_CLASS} host` : 'writing the report …',
-    );
+    await throwOnFailure(stage, run);
+    reporter.progress('waiting for the successor, who has to ask the publisher …');
     return over;
   };
   await Promise.race([

@@ -17,6 +17,12 @@ export interface DemoSummary {
   readonly pins: Told['run']['pins'];
   readonly report: { readonly path: string; readonly digest: string };
   readonly notes: NoteCounts;
+  /** By the publisher's own database. */
+  readonly publication: {
+    readonly publications: number;
+    readonly sends: number;
+    readonly lookups: number;
+  };
   readonly killToRetryWaitMs: number;
   readonly seconds: number;
   readonly slots: readonly SlotShown[];
@@ -48,6 +54,7 @@ export function summarise(
     pins: run.pins,
     report: facts.report,
     notes: countNotes(facts),
+    publication: countPublication(facts),
     killToRetryWaitMs: facts.killToRetryWaitMs,
     seconds: at.seconds,
     slots: facts.end.shown.slots,
@@ -62,15 +69,21 @@ export function summarise(
   };
 }
 
+function countPublication({ published }: Told['facts']): DemoSummary['publication'] {
+  const { publications, requests } = published.ownerAtEnd;
+  const lookups = requests.filter(({ path }) => path.endsWith('/lookup')).length;
+  return { publications: publications.length, sends: requests.length - lookups, lookups };
+}
+
 /** For people; ends with the lines that they need next. */
 export function renderSummary(summary: DemoSummary): string {
-  const { notes, server, report, checks } = summary;
+  const { notes, publication, server, report, checks } = summary;
   const mark = (passed: boolean): string => (passed ? pc.green('✓') : pc.red('✗'));
   const failed = checks.filter((check) => !check.passed).length;
   const ui = server.ui ?? 'unknown';
   return [
     '',
-    pc.bold('Checked in the records of store and Temporal'),
+    pc.bold('Checked in the records of store, Temporal and publisher'),
     ...checks.map((check) => `${mark(check.passed)} ${check.name}\n  ${pc.dim(check.detail)}`),
     '',
     pc.bold('Slots'),
@@ -78,6 +91,7 @@ export function renderSummary(summary: DemoSummary): string {
     pc.bold('Attempts'),
     attemptTable(summary.attempts),
     `${pc.bold('Notes')}        ${notes.total}: ${notes.reused} reused, ${notes.rest} done by the successor, ${notes.repeated} done twice`,
+    `${pc.bold('Published')}    ${publication.publications} by the publisher’s own count: sent ${publication.sends}, asked for ${publication.lookups}`,
     `${pc.bold('Report')}       ${report.path}`,
     `${pc.bold('Temporal UI')}  ${ui}${server.running ? '' : pc.dim(' (ended with the demo; --keep leaves it running)')}`,
     '',
