@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME`: every benchmark is one command that prints a table and can write JSON. */
 import { Command, CommanderError } from 'commander';
 import { registerArtifacts } from './artifacts/command.js';
+import { registerEffects } from './effects/command.js';
 import { registerOverhead } from './overhead/command.js';
 import { registerSteps } from './steps/command.js';
 
@@ -10,6 +11,7 @@ const program = new Command('bench')
 registerOverhead(program);
 registerArtifacts(program);
 registerSteps(program);
+registerEffects(program);
 
 for (const command of [program, ...program.commands]) command.exitOverride().allowExcessArguments(false);
 
