@@ -3,6 +3,7 @@ import {
   POINTS,
   VICTIMS,
   type Cell,
+  type EffectCall,
   type Meaningless,
   type Must,
   type Point,
@@ -38,21 +39,42 @@ export const leaseEnds = ({ point, victim }: Cell): boolean =>
   victim === 'agent host' && !fails(point) && !point.startsWith('settle');
 
 export const fails = (point: Point): boolean => FAILING.has(point);
+/** Whether the slot's agent has an effect, after its second step. */
+export const hasEffect = (point: Point): boolean => point.startsWith('effect, ');
 export const rollsOver = (point: Point): boolean => point.startsWith('continue-as-new');
 
-const live = (...saved: string[]): Progress => ({ lease: 'live', saved });
+const NO_EFFECT = { effect: null, commits: 0 } as const;
+const live = (...saved: string[]): Progress => ({ lease: 'live', saved, ...NO_EFFECT });
+const released = (...saved: string[]): Progress => ({ lease: 'released', saved, ...NO_EFFECT });
+const effectful = (effect: Progress['effect'], commits: number): Progress => ({
+  ...live('one', 'two'),
+  effect,
+  commits,
+});
 const PROGRESS: Readonly<Record<Point, Progress>> = {
-  'claimed, not attached': { lease: 'provisional', saved: [] },
+  'claimed, not attached': { lease: 'provisional', saved: [], ...NO_EFFECT },
   'attached, before the first line of work': live(),
   'after a tool result, before it is saved': live('one'),
   'after a tool result is saved': live('one', 'two'),
-  'retry-wait, for an operator': { lease: 'released', saved: ['one'] },
-  'retry-wait, for the retry time': { lease: 'released', saved: ['one'] },
-  'retry-wait, reassigned and not claimed': { lease: 'released', saved: ['one'] },
+  'effect, before its intent': effectful(null, 0),
+  'effect, after its intent': effectful('intent', 0),
+  'effect, after the owner committed': effectful('intent', 1),
+  'effect, after its receipt': effectful('committed', 1),
+  'retry-wait, for an operator': released('one'),
+  'retry-wait, for the retry time': released('one'),
+  'retry-wait, reassigned and not claimed': released('one'),
   'settle of a failure, before its write': live('one'),
-  'settle of a success, after its write': { lease: 'released', saved: ['one', 'two', 'three'] },
+  'settle of a success, after its write': released('one', 'two', 'three'),
   'continue-as-new, a claim under way': live('one'),
   'continue-as-new, lease not attached again': live('one'),
+};
+
+/** What the owner of the effect is asked by a predecessor that dies there and its successor together. */
+const SUCCESSION: Readonly<Partial<Record<Point, readonly EffectCall[]>>> = {
+  'effect, before its intent': ['send'],
+  'effect, after its intent': ['lookup', 'send'],
+  'effect, after the owner committed': ['send', 'lookup'],
+  'effect, after its receipt': ['send'],
 };
 
 /** Combinations that say nothing of their own. */
@@ -85,7 +107,9 @@ function cellOf(point: Point, victim: Victim): Cell {
   if (point === 'settle of a failure, before its write') must.push('unsettled');
   if (point === 'retry-wait, for the retry time') must.push('timer');
   if (rollsOver(point)) must.push('rolled');
-  return { point, victim, attempts, repeated: repeatedBy(point, lost), at: PROGRESS[point], must };
+  if (hasEffect(point)) must.push('once', 'asked', 'receipt');
+  const calls = lost ? (SUCCESSION[point] ?? null) : null;
+  return { point, victim, attempts, repeated: repeatedBy(point, lost), at: PROGRESS[point], must, calls };
 }
 
 /** A dead host's attempt is lost wherever it held a lease; before it attached, the claim came to nothing. */

@@ -3,6 +3,7 @@ import { isTerminalLease, isTerminalWorker } from '../src/domain/types.js';
 import { digestOf } from '../src/store/canonical.js';
 import type { AttemptRow } from '../src/store/port.js';
 import { SECOND, WORK } from './definitions.js';
+import { asked, once, receipt } from './effect-checks.js';
 import { MUSTS, type AttemptEnd, type Cell, type Must } from './model.js';
 import { startedWith, failedTasks } from './history.js';
 import type { Records } from './records.js';
@@ -22,6 +23,9 @@ const reached: Check = ({ observed, work }, { at, point }) => {
   );
   if (observed.leaseBefore !== at.lease || !same(saved, at.saved))
     return `the lease was ${observed.leaseBefore}, saved ${saved.join(', ') || 'nothing'}`;
+  const { effect, commits } = observed.effectBefore;
+  if (effect !== at.effect || commits !== at.commits)
+    return `the effect was recorded as ${effect ?? 'nothing'}, committed ${commits} times`;
   const ran = work.some((line) => line.what === 'step' && line.step === 'two');
   return point === 'after a tool result, before it is saved' && !ran ? 'the step had no result' : null;
 };
@@ -181,6 +185,9 @@ const CHECKS: Readonly<Record<Must, Check>> = {
   unsettled,
   timer,
   rolled,
+  once,
+  asked,
+  receipt,
 };
 
 /** All that does not hold of what the cell states, in words; null when all of it holds. */

@@ -6,6 +6,10 @@ export const POINTS = [
   'attached, before the first line of work',
   'after a tool result, before it is saved',
   'after a tool result is saved',
+  'effect, before its intent',
+  'effect, after its intent',
+  'effect, after the owner committed',
+  'effect, after its receipt',
   'retry-wait, for an operator',
   'retry-wait, for the retry time',
   'retry-wait, reassigned and not claimed',
@@ -37,16 +41,23 @@ export const MUSTS = {
   unsettled: 'no reassign before the end is recorded, and the refused one changes nothing',
   timer: 'not claimed before the retry time',
   rolled: 'the run has continued as new',
+  once: 'by the owner’s own count the effect was committed once',
+  asked: 'nothing sent again before the owner was asked, and nothing after it committed',
+  receipt: 'the run’s record of the effect and its result are the owner’s receipt',
 } as const;
 export type Must = keyof typeof MUSTS;
 
 /** How one attempt of the slot is to end. */
 export type AttemptEnd = 'lost' | 'failed' | 'succeeded';
 
-/** Lease of the first attempt and the steps that it has saved, as the store has them. */
+/** Lease of the first attempt, the steps that it has saved and the state of its effect, as the store has them. */
 export interface Progress {
   readonly lease: 'provisional' | 'live' | 'released';
   readonly saved: readonly string[];
+  /** Null where the run has none on record. */
+  readonly effect: 'intent' | 'committed' | null;
+  /** Commits of the effect, by its owner's own count. */
+  readonly commits: number;
 }
 
 /** One cell of the interruption matrix: where, what, and what is expected of it. */
@@ -60,7 +71,12 @@ export interface Cell {
   /** How far the first attempt is at the point. */
   readonly at: Progress;
   readonly must: readonly Must[];
+  /** Calls that the effect's owner gets, in order; null: any number, since what is away may have them repeated. */
+  readonly calls: readonly EffectCall[] | null;
 }
+
+/** A call of the effect's owner: the effect itself, or the question what became of it. */
+export type EffectCall = 'send' | 'lookup';
 
 /** A cell that says nothing, and why. */
 export interface Meaningless {

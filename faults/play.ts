@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LaunchedRun } from '../src/client/client.js';
 import type { Child } from '../src/server/processes.js';
 import { digestOf } from '../src/store/canonical.js';
-import { needsSuccessor, rollsOver } from './cells.js';
+import { hasEffect, needsSuccessor, rollsOver } from './cells.js';
 import { NOISE, SECOND, WORK } from './definitions.js';
 import { withEnds, type AtEnd } from './ends.js';
 import type { Cell } from './model.js';
@@ -55,6 +55,12 @@ class Play {
     observed.savedBefore = await stage.store.artifacts.list(stage.tenant, this.launched.run);
     const [lease] = rawRows(stage.storeFile).leases;
     observed.leaseBefore = lease === undefined ? null : (JSON.parse(lease) as { status: string }).status;
+    const [effect] = await stage.store.effects.list(stage.tenant, this.launched.run, WORK);
+    observed.effectBefore = {
+      effect: effect?.state ?? null,
+      attempt: effect?.attempt ?? null,
+      commits: stage.owner()?.acts.length ?? 0,
+    };
     if (cell.must.includes('unsettled')) await this.reassignTooEarly();
     if (cell.must.includes('timer')) observed.retryTime = (await this.slot()).retryTime;
     if (cell.point === 'retry-wait, reassigned and not claimed') await this.reassign();
@@ -66,24 +72,33 @@ class Play {
   private async strike(): Promise<void> {
     const { stage, cell } = this;
     if (cell.victim === 'store') {
-      // Everybody goes on into the outage, and the operator too.
       const unlock = stage.lockStore();
-      const goingOn = this.goOn();
-      goingOn.catch(() => undefined);
-      await sleep(OUTAGE_MS);
-      unlock();
-      return goingOn;
+      return this.during(async () => {
+        await sleep(OUTAGE_MS);
+        unlock();
+      });
     }
     if (cell.victim === 'agent host') await this.kill(this.host);
     if (cell.victim === 'control worker') {
       await this.kill(this.control);
-      this.control = await stage.control();
+      const restart = async (): Promise<void> => void (this.control = await stage.control());
+      if (hasEffect(cell.point)) return this.during(restart);
+      await restart();
     }
     if (cell.victim === 'Temporal server') {
       await stage.server.kill();
+      if (hasEffect(cell.point)) return this.during(() => stage.server.restart());
       await stage.server.restart();
     }
     return this.goOn();
+  }
+
+  /** Everybody goes on into the outage: the operator too, and the agent whose effect needs what is away. */
+  private async during(outage: () => Promise<void>): Promise<void> {
+    const goingOn = this.goOn();
+    goingOn.catch(() => undefined);
+    await outage();
+    return goingOn;
   }
 
   private async goOn(): Promise<void> {

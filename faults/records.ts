@@ -3,8 +3,9 @@ import type { History } from '@temporalio/common/lib/proto-utils.js';
 import Database from 'better-sqlite3';
 import type { LaunchedRun } from '../src/client/client.js';
 import { workflowIdOf } from '../src/domain/wire.js';
-import type { ArtifactRow, AttemptRow, Json, RunRow } from '../src/store/port.js';
+import type { ArtifactRow, AttemptRow, EffectRow, Json, RunRow } from '../src/store/port.js';
 import { WORK } from './definitions.js';
+import type { OwnerRecord } from './owner.js';
 import type { Stage } from './stage.js';
 import { readWork, type WorkLine } from './work-log.js';
 
@@ -22,6 +23,12 @@ export interface Observed {
   savedBefore: readonly ArtifactRow[];
   /** Status of the first attempt's lease then. */
   leaseBefore: string | null;
+  /** State of the slot's effect then, who had recorded its intent, and how often its owner had committed it. */
+  effectBefore: {
+    readonly effect: string | null;
+    readonly attempt: string | null;
+    readonly commits: number;
+  };
   /** Around the reassign. */
   beforeReassign: RawRows | null;
   afterReassign: RawRows | null;
@@ -42,6 +49,9 @@ export interface Records {
   readonly artifacts: readonly ArtifactRow[];
   /** Digests of artifacts whose bytes cannot be read any more. */
   readonly unreadable: readonly string[];
+  readonly effects: readonly EffectRow[];
+  /** What the owner of the effect says; null: the slot has none. */
+  readonly owner: OwnerRecord | null;
   readonly raw: RawRows;
   /** Newest execution first. */
   readonly executions: readonly Events[];
@@ -52,6 +62,7 @@ export interface Records {
 export const nothingObserved = (): Observed => ({
   savedBefore: [],
   leaseBefore: null,
+  effectBefore: { effect: null, attempt: null, commits: 0 },
   beforeReassign: null,
   afterReassign: null,
   retryTime: null,
@@ -94,6 +105,8 @@ export async function readRecords(
     attempts: await store.attempts.list(tenant, run),
     artifacts,
     unreadable,
+    effects: await store.effects.list(tenant, run),
+    owner: stage.owner(),
     raw: rawRows(stage.storeFile),
     executions: await executions(stage, run),
     work: readWork(stage.workLog),

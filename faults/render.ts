@@ -7,11 +7,11 @@ import type { Report } from './report.js';
 
 type Mark = (result: CellResult) => string;
 
-export function headline({ cells, seconds, notes }: Report): string {
+export function headline({ cells, seconds }: Report): string {
   const missing = cells.planned - cells.ran;
   const counted = [`${cells.held} of ${cells.planned} cells hold`, `${cells.failed} failed`];
   if (missing > 0) counted.push(`${missing} did not run`);
-  return `Fault matrix: ${counted.join(', ')}, ${seconds} s; ${notes[0] ?? ''}.`;
+  return `Fault matrix: ${counted.join(', ')}, ${seconds} s.`;
 }
 
 /** Point by victim; a point of which nothing was planned is left out. */
@@ -42,7 +42,7 @@ const problems = (report: Report): string[] =>
 
 const footnotes = (report: Report): string[] => [
   ...report.meaningless.map((cell) => `– ${cell.row} × ${cell.victim}: ${cell.why}`),
-  ...report.notes.slice(1),
+  ...report.notes,
 ];
 
 export function reportText(report: Report): string {
@@ -72,7 +72,7 @@ export function reportMarkdown(report: Report): string {
     '',
     ...(points.length > 0 ? [markdown(['interrupted', ...VICTIMS], points), ''] : []),
     ...(commands.length > 0 ? [markdown(['reassign', 'cells', 'hold'], commands), ''] : []),
-    'Checked from store rows, Temporal’s histories and the agents’ own work log, each where it applies:',
+    'Checked from store rows, Temporal’s histories, the agents’ own work log and the effect owner’s own account, each where it applies:',
     '',
     ...musts.map((must) => `- ${must}`),
     '',

@@ -1,10 +1,6 @@
 /** The matrix as JSON and in numbers, and which exit code it gives. Pure. */
 import type { CellResult, Meaningless } from './model.js';
 
-/** Interruption points that belong here and are not there yet. */
-export const LEFT_OUT =
-  'not in it yet: interruptions around an external effect (before intent, after intent, after the owner committed, after the receipt), which come with effects';
-
 export interface Report {
   /** `planned` minus `ran` did not run, because of an interruption or because what they need did not start. */
   readonly cells: {
@@ -16,7 +12,7 @@ export interface Report {
   readonly rows: readonly CellResult[];
   /** Combinations that say nothing of their own, and why. */
   readonly meaningless: readonly { readonly row: string; readonly victim: string; readonly why: string }[];
-  /** Other things worth knowing; the head line among them. */
+  /** Other things worth knowing: why it was broken off. */
   readonly notes: readonly string[];
   readonly seconds: number;
 }
@@ -36,7 +32,7 @@ export function reportOf(
     cells: { planned, ran: rows.length, held, failed: rows.length - held },
     rows,
     meaningless: meaningless.map(({ point, victim, why }) => ({ row: point, victim, why })),
-    notes: [LEFT_OUT, ...notes],
+    notes,
     seconds: Math.round(seconds),
   };
 }

@@ -11,15 +11,21 @@ import type { Json, Store } from '../src/store/port.js';
 import { documents, failUpTo, FIRST, OTHER, PACKAGE, SECOND } from './definitions.js';
 import type { AtEnd } from './ends.js';
 import type { Cell } from './model.js';
-import { rollsOver } from './cells.js';
+import { hasEffect, rollsOver } from './cells.js';
+import { readOwner, startOwner, type OwnerRecord } from './owner.js';
 import type { RestartableServer } from './server.js';
 import { startWorker } from './start-worker.js';
 import { writeWork } from './work-log.js';
 import type { Halt, Task, WorkerInput } from './worker-process.js';
 
+const AUTHORITY = /^authority /;
+
 export const ACTOR = 'operator';
 
 export class Stage {
+  /** Address of the authority check, once a control worker has served it. */
+  private authorityUrl: string | null = null;
+
   private constructor(
     readonly server: RestartableServer,
     readonly cell: Cell,
@@ -74,7 +80,8 @@ export class Stage {
     const { cell } = this;
     await this.baton.publish({ documents: documents(cell) });
     const rolls = rollsOver(cell.point);
-    const task: Task = { failUpTo: failUpTo(cell), gate: rolls ? this.gate : null };
+    const owner = hasEffect(cell.point) ? await this.startOwner() : null;
+    const task: Task = { failUpTo: failUpTo(cell), gate: rolls ? this.gate : null, owner };
     const input = task as unknown as Json;
     return this.baton.launch({ package: PACKAGE, input, ...(rolls ? { rollOverEvents: 40 } : {}) });
   }
@@ -90,8 +97,13 @@ export class Stage {
     return client.withDeadline(Date.now() + 5_000, () => handle.query<StateView>(QUERIES.state));
   }
 
-  control(halt: Halt | null = null): Promise<Child> {
-    return this.process({ role: 'control', classes: [], waits: false, halt });
+  /** The effect's owner goes on asking at the address that the first one took. */
+  async control(halt: Halt | null = null): Promise<Child> {
+    const { authorityUrl: known } = this;
+    const authorityPort = hasEffect(this.cell.point) ? Number(new URL(known ?? 'http://any:0').port) : null;
+    const child = await this.process({ role: 'control', classes: [], waits: false, authorityPort, halt });
+    if (authorityPort !== null) this.authorityUrl = (await child.ready(AUTHORITY, 0)).replace(AUTHORITY, '');
+    return child;
   }
 
   host(halt: Halt | null): Promise<Child> {
@@ -101,6 +113,20 @@ export class Stage {
   /** Loaded and connected; it claims nothing before it is told to go. */
   successor(): Promise<Child> {
     return this.process({ role: 'host', classes: [FIRST, SECOND, OTHER], waits: true, halt: null });
+  }
+
+  /** What the owner of the effect says; null: there is none. */
+  owner(): OwnerRecord | null {
+    return hasEffect(this.cell.point) ? readOwner(this.ownerFile) : null;
+  }
+
+  private get ownerFile(): string {
+    return path.join(this.folder, 'owner.db');
+  }
+
+  private startOwner(): Promise<string> {
+    if (this.authorityUrl === null) throw new Error('no control worker serves the authority check');
+    return startOwner({ database: this.ownerFile, authority: this.authorityUrl }, this.atEnd);
   }
 
   async kill(child: Child): Promise<void> {
@@ -125,10 +151,15 @@ export class Stage {
     return unlock;
   }
 
-  private process(input: Pick<WorkerInput, 'role' | 'classes' | 'waits' | 'halt'>): Promise<Child> {
+  private process(
+    input: Pick<WorkerInput, 'role' | 'classes' | 'waits' | 'halt'> & Partial<WorkerInput>,
+  ): Promise<Child> {
     const { workLog, tenant, atEnd } = this;
     const { address } = this.server;
     const storeUrl = `sqlite:${this.storeFile}`;
-    return startWorker({ ...input, address, storeUrl, taskQueue: tenant, workLog }, atEnd);
+    return startWorker(
+      { authorityPort: null, ...input, address, storeUrl, taskQueue: tenant, workLog },
+      atEnd,
+    );
   }
 }

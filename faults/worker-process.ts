@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DefaultLogger, makeTelemetryFilterString, NativeConnection, Runtime } from '@temporalio/worker';
 import { digestOf } from '../src/store/canonical.js';
+import { httpOwner } from '../src/effects/index.js';
 import { watchStore } from '../src/testing/index.js';
 import {
   defineAgent,
@@ -15,6 +16,7 @@ import {
   startHost,
   type AgentContext,
   type AgentDefinition,
+  type Json,
   type Running,
 } from '../src/worker.js';
 import { writeWork } from './work-log.js';
@@ -29,6 +31,8 @@ export interface WorkerInput {
   readonly classes: readonly string[];
   /** Everything is loaded and connected, but nothing is polled before `go`. */
   readonly waits: boolean;
+  /** Control workers only: port of the authority check, 0 for a free one; null: it is not served. */
+  readonly authorityPort: number | null;
   readonly halt: Halt | null;
 }
 
@@ -38,6 +42,8 @@ export interface Halt {
   readonly slot: string;
   /** Of a saved step. */
   readonly step?: string;
+  /** That is recorded of an effect. */
+  readonly state?: string;
   /** Which of the calls that fit, from 1. */
   readonly nth: number;
   readonly when: 'before' | 'after';
@@ -49,10 +55,12 @@ export interface Task {
   readonly failUpTo: number;
   /** After their first step agents wait until this file is there; null: they do not wait. */
   readonly gate: string | null;
+  /** Address of the owner of the effect that the agent has after its second step; null: it has none. */
+  readonly owner: string | null;
 }
 
 const input = JSON.parse(process.argv[2] ?? '') as WorkerInput;
-const { role, address, storeUrl, taskQueue, workLog, classes, waits, halt } = input;
+const { role, address, storeUrl, taskQueue, workLog, classes, waits, authorityPort, halt } = input;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let goes = (): void => undefined;
@@ -67,6 +75,7 @@ interface Args {
   readonly slot?: string;
   readonly step?: string | null;
   readonly fence?: { readonly slot: string };
+  readonly record?: { readonly state: string };
 }
 let seen = 0;
 const fits = (name: string, args: Args | undefined): boolean =>
@@ -74,7 +83,11 @@ const fits = (name: string, args: Args | undefined): boolean =>
   name === halt.call &&
   (args?.slot ?? args?.fence?.slot) === halt.slot &&
   (halt.step === undefined || args?.step === halt.step) &&
+  (halt.state === undefined || args?.record?.state === halt.state) &&
   ++seen === halt.nth;
+
+const act = (ctx: AgentContext, owner: string): Promise<Json> =>
+  ctx.effect('act', { request: { run: ctx.run, slot: ctx.slot }, ...httpOwner(owner) });
 
 async function work(ctx: AgentContext): Promise<unknown> {
   const { tenant, run, slot, attempt, epoch, number } = ctx;
@@ -92,7 +105,9 @@ async function work(ctx: AgentContext): Promise<unknown> {
     const results = { one: await step('one') };
     if (number <= task.failUpTo) throw new Error('no answer from the model');
     while (task.gate !== null && !existsSync(task.gate) && !ctx.signal.aborted) await sleep(20);
-    return { ...results, two: await step('two'), three: await step('three') };
+    const two = await step('two');
+    const effect = task.owner === null ? null : await act(ctx, task.owner);
+    return { ...results, two, effect, three: await step('three') };
   } finally {
     writeWork(workLog, { what: 'end', slot, attempt });
   }
@@ -118,8 +133,14 @@ const agents = classes.map((workerClass): AgentDefinition =>
   defineAgent({ workerClass, places: 2, run: work }),
 );
 const common = { connection, store, taskQueue };
-const worker: Running =
-  role === 'control' ? await startControlWorker(common) : await startHost({ ...common, agents });
+async function start(): Promise<Running> {
+  if (role === 'host') return startHost({ ...common, agents });
+  const authority = authorityPort === null ? {} : { authority: { port: authorityPort } };
+  const control = await startControlWorker({ ...common, ...authority });
+  if (control.authorityUrl !== null) say(`authority ${control.authorityUrl}`);
+  return control;
+}
+const worker = await start();
 if (waits) await told('waiting');
 const ended = worker.run();
 say('polling');

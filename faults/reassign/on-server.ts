@@ -77,7 +77,7 @@ class ServerJudge {
     const store = await openStore(`sqlite:${file}`);
     atEnd(() => store.close());
     const workLog = path.join(root, `${tenant}.log`);
-    const process = { role: 'control', classes: [], waits: false, halt: null } as const;
+    const process = { role: 'control', classes: [], waits: false, authorityPort: null, halt: null } as const;
     const { address } = server;
     await startWorker({ ...process, address, storeUrl: `sqlite:${file}`, taskQueue: tenant, workLog }, atEnd);
     return new ServerJudge(server, store, tenant);

@@ -1,4 +1,4 @@
-/** One real cell: a host is killed, and the judgement of its records finds each kind of violation. */
+/** Two real cells: a host is killed, and the judgement of the records finds each kind of violation. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -6,7 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CELLS } from '../../faults/cells.js';
 import { judge } from '../../faults/checks.js';
-import { MUSTS, type Cell, type Must } from '../../faults/model.js';
+import { MUSTS, type Cell, type Must, type Point } from '../../faults/model.js';
 import { resultOf } from '../../faults/plan.js';
 import { play } from '../../faults/play.js';
 import type { Records } from '../../faults/records.js';
@@ -17,6 +17,9 @@ let folder: string;
 let connection: Connection;
 let cell: Cell;
 let records: Records;
+/** The host dies after the owner of its effect has committed. */
+let effectCell: Cell;
+let effectRecords: Records;
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'baton-test-faults-'));
@@ -24,11 +27,14 @@ beforeAll(async () => {
   connection = await Connection.connect({ address });
   const stays = () => Promise.reject(new Error('the server of the tests stays'));
   const server = { address, client: new Client({ connection }), kill: stays, restart: stays };
-  const found = CELLS.find(
-    ({ point, victim }) => point === 'after a tool result, before it is saved' && victim === 'agent host',
-  );
-  cell = found as Cell;
-  records = await play(cell, server, folder);
+  const killedAt = (where: Point): Cell =>
+    CELLS.find(({ point, victim }) => point === where && victim === 'agent host') as Cell;
+  cell = killedAt('after a tool result, before it is saved');
+  effectCell = killedAt('effect, after the owner committed');
+  [records, effectRecords] = await Promise.all([
+    play(cell, server, folder),
+    play(effectCell, server, folder),
+  ]);
 }, 180_000);
 afterAll(async () => {
   await connection.close();
@@ -38,6 +44,16 @@ afterAll(async () => {
 test('a killed host: all that the cell states holds', () => {
   expect(judge(cell, records)).toBeNull();
   expect(records.work.map(({ what }) => what)).toContain('killed');
+});
+
+test('a host killed after its effect was committed: its successor asks, and the owner counts one', () => {
+  expect(judge(effectCell, effectRecords)).toBeNull();
+  const calls = effectRecords.owner?.calls.map(({ call, answer }) => [call, answer]);
+  expect(calls).toEqual([
+    ['send', 'committed'],
+    ['lookup', 'committed'],
+  ]);
+  expect(new Set(effectRecords.owner?.calls.map(({ attempt }) => attempt)).size).toBe(2);
 });
 
 test('a cell that does not hold is reported as failed, with the reason, and the exit code says so', () => {
@@ -51,8 +67,10 @@ test('a cell that does not hold is reported as failed, with the reason, and the 
   expect(exitCodeOf(report)).toBe(1);
 });
 
+type EffectMust = 'once' | 'asked' | 'receipt';
+
 /** Each kind of violation, put into the records of a cell that holds. */
-const BROKEN: Readonly<Record<Must, (held: Records) => Partial<Records>>> = {
+const BROKEN: Readonly<Record<Exclude<Must, EffectMust>, (held: Records) => Partial<Records>>> = {
   reached: ({ observed }) => ({ observed: { ...observed, leaseBefore: 'provisional' } }),
   identity: ({ row }) => ({
     row: { ...row!, pins: { ...row!.pins, package: { ref: 'other@1', digest: 'x' } } },
@@ -84,7 +102,83 @@ const BROKEN: Readonly<Record<Must, (held: Records) => Partial<Records>>> = {
   rolled: () => ({}),
 };
 
-test.each(Object.keys(BROKEN) as Must[])('a violation of `%s` is found in the records', (must) => {
-  const broken = { ...records, ...BROKEN[must](records) };
-  expect(judge({ ...cell, must: [must] }, broken)).toMatch(new RegExp(`^${MUSTS[must]}: .`));
+test.each(Object.keys(BROKEN) as (keyof typeof BROKEN)[])(
+  'a violation of `%s` is found in the records',
+  (must) => {
+    const broken = { ...records, ...BROKEN[must](records) };
+    expect(judge({ ...cell, must: [must] }, broken)).toMatch(new RegExp(`^${MUSTS[must]}: .`));
+  },
+);
+
+type Owner = NonNullable<Records['owner']>;
+const ofOwner = (change: (owner: Owner) => Partial<Owner>): Partial<Records> => {
+  const owner = effectRecords.owner as Owner;
+  return { owner: { ...owner, ...change(owner) } };
+};
+const sendBy = (attempt: string, answer: string): Owner['calls'][number] => ({
+  call: 'send',
+  attempt,
+  key: 'any',
+  answer,
+});
+
+const EFFECT_BROKEN: readonly [EffectMust, string, () => Partial<Records>][] = [
+  ['once', 'done twice', () => ofOwner(({ acts }) => ({ acts: [...acts, ...acts] }))],
+  ['once', 'never done', () => ofOwner(() => ({ acts: [] }))],
+  ['once', 'recorded without having been done', () => ofOwner(() => ({ acts: [{ key: 'other' }] }))],
+  ['once', 'not on record', () => ofOwner(() => ({ effects: [] }))],
+  [
+    'asked',
+    'sent again after it was committed',
+    () => ofOwner(({ calls }) => ({ calls: [...calls, sendBy('second', 'committed')] })),
+  ],
+  [
+    'asked',
+    'sent by the successor without a question',
+    () => ofOwner(({ calls }) => ({ calls: [sendBy('second', 'StaleLease'), ...calls] })),
+  ],
+  ['asked', 'not asked at all', () => ofOwner(({ calls }) => ({ calls: calls.slice(0, 1) }))],
+  [
+    'asked',
+    'without an intent',
+    () => ({
+      effects: [],
+      observed: { ...effectRecords.observed, effectBefore: { effect: null, attempt: null, commits: 0 } },
+    }),
+  ],
+  ['receipt', 'none on record', () => ({ effects: [] })],
+  [
+    'receipt',
+    'settled by an operator',
+    () => ({
+      effects: effectRecords.effects.map((row) => ({
+        ...row,
+        resolvedBy: { actor: 'a', reason: 'r', at: 1, commandId: 'c' },
+      })),
+    }),
+  ],
+  [
+    'receipt',
+    'another than the owner’s',
+    () => ({ effects: effectRecords.effects.map((row) => ({ ...row, receipt: { act: 7 } })) }),
+  ],
+  [
+    'receipt',
+    'another in the result',
+    () => ({ results: { ...effectRecords.results, work: { effect: { act: 7 } } } }),
+  ],
+];
+
+test.each(EFFECT_BROKEN)('a violation of `%s` is found in the records: %s', (must, _how, broken) => {
+  const found = judge({ ...effectCell, must: [must] }, { ...effectRecords, ...broken() });
+  expect(found).toMatch(new RegExp(`^${MUSTS[must]}: .`));
+});
+
+test('the point of an effect is reached only where record and owner say so', () => {
+  const { effectBefore } = effectRecords.observed;
+  for (const wrong of [{ effect: 'committed' }, { commits: 0 }]) {
+    const observed = { ...effectRecords.observed, effectBefore: { ...effectBefore, ...wrong } };
+    const found = judge({ ...effectCell, must: ['reached'] }, { ...effectRecords, observed });
+    expect(found).toMatch(new RegExp(`^${MUSTS.reached}: the effect was`));
+  }
 });
