@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { handoffMarkdown, recoveryMarkdown } from '../../src/agent/recovery.js';
 import type { ArtifactView, AttemptView, EffectView, Handoff } from '../../src/agent/types.js';
+import { EFFECT_STATES } from '../../src/domain/effect.js';
 import { openStore } from '../../src/store/open.js';
-import { ARTIFACT_KINDS, type Json, type Store } from '../../src/store/port.js';
+import { ARTIFACT_KINDS, type Store } from '../../src/store/port.js';
 
 const attempt = (number: number, more: Partial<AttemptView> = {}): AttemptView => ({
   attempt: `a-${number}`,
@@ -37,6 +38,23 @@ const artifact = (number: number, more: Partial<ArtifactView> = {}): ArtifactVie
   derivedFrom: [],
   savedAt: '2026-01-01T00:00:30.000Z',
   trust: 'committed',
+  ...more,
+});
+const effect = (number: number, more: Partial<EffectView> = {}): EffectView => ({
+  slot: 's',
+  name: `e${number}`,
+  instance: null,
+  key: `e-${number}`,
+  state: 'committed',
+  requestDigest: 'd'.repeat(64),
+  receipt: null,
+  handle: null,
+  failure: null,
+  attempt: 'a-1',
+  epoch: 1,
+  resolvedBy: null,
+  intentAt: '2026-01-01T00:00:10.000Z',
+  updatedAt: '2026-01-01T00:00:20.000Z',
   ...more,
 });
 const pin = { ref: 'x@1', digest: 'd'.repeat(64) };
@@ -88,12 +106,21 @@ describe('the size of the recovery document', () => {
         }),
         { maxLength: 60 },
       ),
+      effects: fc.array(
+        fc.record({
+          name,
+          state: fc.constantFrom(...EFFECT_STATES),
+          receipt: hostile,
+          failure: fc.record({ code: name, message: hostile }),
+        }),
+        { maxLength: 40 },
+      ),
       steps: fc.array(name, { maxLength: 200 }),
       upstream: fc.dictionary(id, hostile, { maxKeys: 20 }),
       input: hostile,
     });
     fc.assert(
-      fc.property(given, ({ maxBytes, attempts, saved, steps, upstream, input }) => {
+      fc.property(given, ({ maxBytes, attempts, saved, effects, steps, upstream, input }) => {
         const artifacts = saved.map((one, index) => artifact(index, one));
         const texts = new Map(artifacts.map(({ digest }, index) => [digest, saved[index]?.text ?? '']));
         const text = recoveryMarkdown(
@@ -102,6 +129,7 @@ describe('the size of the recovery document', () => {
               attempt(index + 1, { failure: { code, message }, worker: { id: worker, status: 'lost' } }),
             ),
             artifacts,
+            effects: effects.map((one, index) => effect(index, one)),
             plan: steps.map((step) => ({ step, status: 'repeat', by: null, revision: null })),
             upstream,
             input,
@@ -173,22 +201,9 @@ describe('the size of the recovery document', () => {
   });
 
   it('gives unsettled effects before all settled ones', () => {
-    const effects = many(40, (number): EffectView => ({
-      slot: 'write',
-      name: `e${number}`,
-      instance: null,
-      state: number === 1 ? 'unresolved' : 'committed',
-      key: `k${number}`,
-      requestDigest: 'd',
-      receipt: 'r'.repeat(400),
-      handle: null,
-      failure: null,
-      attempt: 'a-1',
-      epoch: 1,
-      resolvedBy: null,
-      intentAt: '2026-01-01T00:00:00.000Z',
-      updatedAt: '2026-01-01T00:00:00.000Z',
-    }));
+    const effects = many(40, (number) =>
+      effect(number, { state: number === 1 ? 'unresolved' : 'committed', receipt: 'r'.repeat(400) }),
+    );
     const shown = section(recoveryMarkdown(handoff({ effects }), heading, { maxBytes: 8_192 }), 'Effects');
     expect(shown.indexOf('**unresolved**')).toBeGreaterThan(0);
     expect(shown.indexOf('**unresolved**')).toBeLessThan(shown.indexOf('e40'));
