@@ -108,6 +108,7 @@ function cellOf(point: Point, victim: Victim): Cell {
   if (point === 'retry-wait, for the retry time') must.push('timer');
   if (rollsOver(point)) must.push('rolled');
   if (hasEffect(point)) must.push('once', 'asked', 'receipt');
+  if (hasEffect(point) && lost) must.push('handed');
   const calls = lost ? (SUCCESSION[point] ?? null) : null;
   return { point, victim, attempts, repeated: repeatedBy(point, lost), at: PROGRESS[point], must, calls };
 }

@@ -3,7 +3,7 @@ import { isTerminalLease, isTerminalWorker } from '../src/domain/types.js';
 import { digestOf } from '../src/store/canonical.js';
 import type { AttemptRow } from '../src/store/port.js';
 import { SECOND, WORK } from './definitions.js';
-import { asked, once, receipt } from './effect-checks.js';
+import { asked, handed, once, receipt } from './effect-checks.js';
 import { MUSTS, type AttemptEnd, type Cell, type Must } from './model.js';
 import { startedWith, failedTasks } from './history.js';
 import type { Records } from './records.js';
@@ -187,6 +187,7 @@ const CHECKS: Readonly<Record<Must, Check>> = {
   rolled,
   once,
   asked,
+  handed,
   receipt,
 };
 

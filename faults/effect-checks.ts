@@ -52,6 +52,16 @@ function unasked(calls: OwnerRecord['calls'], begunBy: string): string[] {
   return problems;
 }
 
+export const handed: Check = ({ work, observed }) => {
+  const start = work.findLast((line) => line.what === 'start' && line.slot === WORK);
+  const given = start?.what === 'start' ? start.effects : [];
+  const { effect } = observed.effectBefore;
+  const expected = effect === null ? [] : [effect];
+  return digestOf(given) === digestOf(expected)
+    ? null
+    : `it was handed ${given.join(', ') || 'none'}, expected ${expected.join(', ') || 'none'}`;
+};
+
 export const receipt: Check = ({ owner, effects, results }) => {
   const rows = effects.filter((row) => row.slot === WORK);
   const [row] = rows;

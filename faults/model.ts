@@ -43,6 +43,7 @@ export const MUSTS = {
   rolled: 'the run has continued as new',
   once: 'by the owner’s own count the effect was committed once',
   asked: 'nothing sent again before the owner was asked, and nothing after it committed',
+  handed: 'the successor is handed the effect as it stood on record',
   receipt: 'the run’s record of the effect and its result are the owner’s receipt',
 } as const;
 export type Must = keyof typeof MUSTS;

@@ -17,6 +17,8 @@ export type WorkLine = { readonly pid: number; readonly at: number } & (
       readonly pins: string;
       /** Earlier attempts, as its handoff names them. */
       readonly predecessors: readonly string[];
+      /** States of the slot's effects, as its handoff has them. */
+      readonly effects: readonly string[];
     }
   | { readonly what: 'step'; readonly slot: string; readonly attempt: string; readonly step: string }
   /** `told`: the signal fired; the agent must do nothing from there on. */

@@ -92,9 +92,21 @@ const act = (ctx: AgentContext, owner: string): Promise<Json> =>
 async function work(ctx: AgentContext): Promise<unknown> {
   const { tenant, run, slot, attempt, epoch, number } = ctx;
   const predecessors = ctx.handoff.attempts.map((earlier) => earlier.attempt);
+  const effects = ctx.handoff.effects.map(({ state }) => state);
   const pins = digestOf(ctx.pins);
   const task = ctx.input as unknown as Task;
-  writeWork(workLog, { what: 'start', tenant, run, slot, attempt, epoch, number, pins, predecessors });
+  writeWork(workLog, {
+    what: 'start',
+    tenant,
+    run,
+    slot,
+    attempt,
+    epoch,
+    number,
+    pins,
+    predecessors,
+    effects,
+  });
   ctx.signal.addEventListener('abort', () => writeWork(workLog, { what: 'told', slot, attempt }));
   const step = (name: string): Promise<string> =>
     ctx.step(name, () => {

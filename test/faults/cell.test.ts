@@ -67,7 +67,7 @@ test('a cell that does not hold is reported as failed, with the reason, and the 
   expect(exitCodeOf(report)).toBe(1);
 });
 
-type EffectMust = 'once' | 'asked' | 'receipt';
+type EffectMust = 'once' | 'asked' | 'handed' | 'receipt';
 
 /** Each kind of violation, put into the records of a cell that holds. */
 const BROKEN: Readonly<Record<Exclude<Must, EffectMust>, (held: Records) => Partial<Records>>> = {
@@ -146,6 +146,7 @@ const EFFECT_BROKEN: readonly [EffectMust, string, () => Partial<Records>][] = [
       observed: { ...effectRecords.observed, effectBefore: { effect: null, attempt: null, commits: 0 } },
     }),
   ],
+  ['handed', 'nothing', () => ({ work: effectRecords.work.map((line) => ({ ...line, effects: [] })) })],
   ['receipt', 'none on record', () => ({ effects: [] })],
   [
     'receipt',
