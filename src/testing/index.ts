@@ -15,10 +15,12 @@ export { exploreCrashes } from './crash/explore.js';
 export { crashReportMarkdown, crashReportText } from './crash/text.js';
 export type {
   AgentModule,
+  CommittedEffect,
   CrashCell,
   CrashPoint,
   CrashPointKind,
   CrashReport,
+  EffectAsked,
   ExploreOptions,
   RepeatedStep,
 } from './crash/types.js';

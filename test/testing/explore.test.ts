@@ -1,6 +1,6 @@
 /** The crash explorer on the real server: real hosts, real SIGKILLs, real leases. */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -96,6 +96,36 @@ describe('crash explorer', { timeout: 180_000 }, () => {
     expect(second).toMatchObject({ when: 'after', finished: true, sameResults: false });
     expect(second?.problem).toContain('the result of slot write is 0, undisturbed it is 14');
     expect(crashReportText(report)).toContain('2 kills, 1 held');
+  });
+
+  /** Lines of an effect's key in the owner's book. */
+  const commits: ExploreOptions['commits'] = async ({ run, key }) =>
+    (await readFile(path.join(folder, run), 'utf8').catch(() => ''))
+      .split('\n')
+      .filter((line) => line === key).length;
+
+  it('kills around what is recorded of an effect, and counts at its owner', async () => {
+    const report = await explore('payer', { input: () => ({ folder }), commits, parallel: 3 });
+    expect(report.points.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      'effect-intent pay',
+      'effect-outcome pay',
+      'result result',
+    ]);
+    expect(report.ok, crashReportText(report)).toBe(true);
+    for (const cell of report.cells)
+      expect(cell).toMatchObject({
+        attempts: 2,
+        effects: [{ slot: 'write', effect: 'pay', state: 'committed', times: 1 }],
+      });
+  });
+
+  it('names an effect that its owner has committed twice', async () => {
+    const only: ExploreOptions['only'] = ({ kind }) => kind === 'effect-outcome';
+    const report = await explore('carelessPayer', { input: () => ({ folder }), commits, only });
+    expect(report.cells.map(({ effects }) => effects[0]?.times)).toEqual([2, 1]);
+    expect(report.cells[0]?.problem).toBe(
+      'effect pay of slot write is committed, and its owner has committed it 2 times',
+    );
   });
 
   it('names an agent whose step cannot be run twice', async () => {

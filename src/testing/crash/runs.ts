@@ -6,6 +6,7 @@ import type { RunState } from '../../domain/types.js';
 import type { Json } from '../../store/port.js';
 import { endedByItself, follow, type FollowEnd } from './follow.js';
 import { lastLines, type ExplorerHost, type Lab, type Lane } from './lab.js';
+import { countCommits, effectPoints, wrongEffects } from './effects.js';
 import { listPoints } from './points.js';
 import { recordsOf } from './records.js';
 import type { Settings } from './settings.js';
@@ -46,7 +47,9 @@ export async function runUndisturbed(exploration: Exploration, lane: Lane): Prom
     }
     const rows = await lab.store.artifacts.list(run.tenant, run.run);
     const results = await resultsOf(exploration, end.state);
-    return { value: { points: listPoints(rows, nodeOf), results, steps: countSteps(host.records()) }, end };
+    const effects = effectPoints(await lab.store.effects.list(run.tenant, run.run), nodeOf);
+    const points = listPoints(rows, nodeOf, effects);
+    return { value: { points, results, steps: countSteps(host.records()) }, end };
   });
 }
 
@@ -77,7 +80,10 @@ export function runWithKill(
       end.kind === 'succeeded'
         ? differences(undisturbed.results, await resultsOf(exploration, end.state), options.equal)
         : [];
-    if (problem === null && wrong.length > 0) problem = wrong.join('; ');
+    const effects = await countCommits(await lab.store.effects.list(run.tenant, run.run), options.commits);
+    // One that was done twice is worth telling whatever else went wrong.
+    const all = [...(problem === null ? wrong : [problem]), ...wrongEffects(effects)];
+    problem = all.length > 0 ? all.join('; ') : null;
     const records = [...victim.records(), ...(heir?.records() ?? [])];
     const cell: CrashCell = {
       ...kill,
@@ -85,6 +91,7 @@ export function runWithKill(
       status: end.state?.status ?? 'running',
       attempts: end.state?.slots[kill.point.slot]?.number ?? 0,
       repeated: repeatedSteps(countSteps(records), undisturbed.steps),
+      effects,
       sameResults: finished ? wrong.length === 0 : null,
       problem,
     };

@@ -3,7 +3,7 @@ import Table from 'cli-table3';
 import { pointText } from './points.js';
 import type { CrashCell, CrashReport } from './types.js';
 
-const HEAD = ['killed', 'point', 'run', 'attempts', 'repeated', 'held'];
+const HEAD = ['killed', 'point', 'run', 'attempts', 'repeated', 'effects', 'held'];
 
 /** For a terminal or a test's message; no colours. */
 export function crashReportText(report: CrashReport): string {
@@ -26,7 +26,7 @@ function headline({ package: name, points, cells }: CrashReport): string {
   return `Crashes of ${name}: ${points.length} points, ${cells.length} kills, ${held} held.`;
 }
 
-function row({ when, point, finished, attempts, repeated, problem }: CrashCell): string[] {
+function row({ when, point, finished, attempts, repeated, effects, problem }: CrashCell): string[] {
   const again = repeated.map(({ slot, step, times }) => {
     const where = slot === point.slot ? '' : ` of slot ${slot}`;
     return `${step}${where} ×${times}`;
@@ -37,6 +37,7 @@ function row({ when, point, finished, attempts, repeated, problem }: CrashCell):
     finished ? 'finished' : 'not finished',
     String(attempts),
     again.join(', ') || 'nothing',
+    effects.map(({ effect, times }) => `${effect} ×${times ?? '?'}`).join(', ') || 'none',
     problem === null ? 'yes' : 'NO',
   ];
 }

@@ -1,4 +1,5 @@
 /** The crash explorer's words: what it is given, and what it reports. */
+import type { EffectState } from '../../domain/effect.js';
 import type { RunStatus } from '../../domain/types.js';
 import type { Json } from '../../store/port.js';
 
@@ -30,6 +31,11 @@ export interface ExploreOptions {
    * they came about: times, counts of what was reused.
    */
   readonly equal?: (undisturbed: Json, result: Json, slot: string) => boolean;
+  /**
+   * Asked after each kill, for each effect of the run: how often its owner has committed it. More than once is a problem, and so
+   * is another number than what is recorded. Default: effects are killed around, but not counted.
+   */
+  readonly commits?: (effect: EffectAsked) => number | Promise<number>;
   /** A server to use, with Temporal's own configuration for the rest. Default: one of the explorer's own. */
   readonly server?: { readonly address: string; readonly namespace?: string };
   /** Lease TTL of every specification in milliseconds, from 1,000: what each kill costs in time. Default 2,000. */
@@ -47,8 +53,28 @@ export interface ExploreOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `result` is the end of the agent's work: its result is recorded, but nobody has been told. More kinds may come. */
-export type CrashPointKind = 'step' | 'checkpoint' | 'artifact' | 'result' | (string & Record<never, never>);
+export interface EffectAsked {
+  readonly run: string;
+  readonly slot: string;
+  readonly name: string;
+  readonly instance: string | null;
+  /** Idempotency key, as `perform` got it. */
+  readonly key: string;
+}
+
+/**
+ * `result` is the end of the agent's work: its result is recorded, but nobody has been told. Of an effect are recorded its intent
+ * (before it is sent), that its owner took it, and its outcome (after the owner has committed it). More kinds may come.
+ */
+export type CrashPointKind =
+  | 'step'
+  | 'checkpoint'
+  | 'artifact'
+  | 'result'
+  | 'effect-intent'
+  | 'effect-accepted'
+  | 'effect-outcome'
+  | (string & Record<never, never>);
 
 /** A place at which an undisturbed run had something saved. */
 export interface CrashPoint {
@@ -67,6 +93,15 @@ export interface RepeatedStep {
   readonly times: number;
 }
 
+export interface CommittedEffect {
+  readonly slot: string;
+  /** Name, and instance when it has one. */
+  readonly effect: string;
+  readonly state: EffectState;
+  /** How often its owner has committed it; null without the option `commits`. */
+  readonly times: number | null;
+}
+
 /** What came of one kill. */
 export interface CrashCell {
   readonly point: CrashPoint;
@@ -80,6 +115,8 @@ export interface CrashCell {
   readonly attempts: number;
   /** Steps that were run more often than in the undisturbed run, as the hosts recorded it. */
   readonly repeated: readonly RepeatedStep[];
+  /** Effects of the run, and how often each was committed at its owner. */
+  readonly effects: readonly CommittedEffect[];
   /** Results are as good as the undisturbed run's; null when it did not finish. */
   readonly sameResults: boolean | null;
   /** What is wrong, in words; null when the run went on as it must. */
