@@ -133,7 +133,9 @@ describe('crash explorer', { timeout: 180_000 }, () => {
     expect(report.ok).toBe(false);
     const [first, second] = report.cells;
     expect(first).toMatchObject({ when: 'before', finished: false, status: 'running', sameResults: null });
-    expect(first?.problem).toBe('attempt 2 of slot write failed with AgentError: step deploy: deployed already');
+    expect(first?.problem).toBe(
+      'attempt 2 of slot write failed with AgentError: step deploy: deployed already',
+    );
     expect(first?.repeated).toEqual([{ slot: 'write', step: 'deploy', times: 2 }]);
     expect(second).toMatchObject({ when: 'after', finished: true, problem: null, repeated: [] });
   });
