@@ -30,6 +30,7 @@ function everything(run: RunHandle, lease: string): Readonly<Record<string, () =
     revoke: () => slot.revoke(reason),
     cancelSlot: () => slot.cancel(reason),
     cancelRun: () => run.cancel(reason),
+    resolveEffect: () => slot.resolveEffect({ name: 'pay', outcome: 'absent', ...reason }),
     heartbeat: () => slot.heartbeat(lease),
     save: () => slot.save(lease, { kind: 'source', name: 'x', bytes: Buffer.from('x') }),
     complete: () => slot.complete(lease, { result: 1 }),
@@ -42,6 +43,8 @@ function everything(run: RunHandle, lease: string): Readonly<Record<string, () =
     attemptsOfSlot: () => slot.attempts(),
     artifacts: () => run.artifacts(),
     artifactsOfSlot: () => slot.artifacts(),
+    effects: () => run.effects(),
+    effectsOfSlot: () => slot.effects(),
     recovery: () => run.recovery('a'),
     result: () => run.result(),
   };
@@ -92,6 +95,7 @@ test('S15 raw updates with a foreign tenant, to the very workflow, are RunNotFou
     claim: { slot: 'a', workerClass: 'coder', worker: 'w' },
     reassign: { slot: 'a', workerClass: 'coder', reason: 'x' },
     cancelRun: { reason: 'x' },
+    resolveEffect: { slot: 'a', effect: 'pay', outcome: 'absent', reason: 'x' },
   };
   for (const tenant of [`${baton.tenant}x`, baton.tenant.toUpperCase(), 'constructor', '__proto__'])
     for (const name of UPDATES) {
@@ -189,11 +193,12 @@ test(
       ['fail', id, 'a', '--lease', lease.token, '--code', 'X', '--message', 'x'],
       ['reassign', id, 'a', '--class', 'coder', '--reason', 'x'],
       ['cancel', id, '--reason', 'x'],
+      ['effects', id],
+      ['resolve-effect', id, 'a', 'pay', '--absent', '--reason', 'x'],
     ];
     const absent = of('no-such-run');
     for (const [index, args] of of(run.run).entries()) {
-      const real = await call('eve', args);
-      const none = await call('eve', absent[index] ?? []);
+      const [real, none] = await Promise.all([call('eve', args), call('eve', absent[index] ?? [])]);
       expect(real.exitCode, args.join(' ')).toBe(3);
       expect(real.json.error.code, args.join(' ')).toBe('RunNotFound');
       const plain = JSON.stringify(real.json).replaceAll(run.run, 'RUN');
