@@ -63,7 +63,13 @@ export interface EffectView {
   readonly attempt: string;
   readonly epoch: number;
   /** The operator who settled it last. */
-  readonly resolvedBy: { readonly actor: string; readonly reason: string; readonly at: string } | null;
+  /** What an operator said of it, whatever came after. */
+  readonly resolvedBy: {
+    readonly outcome: 'committed' | 'absent';
+    readonly actor: string;
+    readonly reason: string;
+    readonly at: string;
+  } | null;
   readonly intentAt: string;
   readonly updatedAt: string;
 }

@@ -173,7 +173,7 @@ export function effectsText(effects: readonly EffectView[]): string {
       line(effectLabel(effect)),
       isOpenEffect(stands) ? pc.yellow(stands) : stands,
       or(receipt === null ? why : JSON.stringify(receipt)),
-      or(resolvedBy ? `${resolvedBy.actor}: ${resolvedBy.reason}` : null),
+      or(resolvedBy ? `${resolvedBy.outcome}, says ${resolvedBy.actor}: ${resolvedBy.reason}` : null),
       attempt,
       pc.dim(key),
     ];

@@ -5,7 +5,7 @@
  */
 import { withEffects } from '../domain/attempt.js';
 import { loadPlan } from '../definitions/resolve.js';
-import { advance, createRun, withSlot } from '../domain/run.js';
+import { advance, createRun, isOver, withSlot } from '../domain/run.js';
 import { isTerminalWorker, type AttemptRef, type Counts, type RunState, type Slot } from '../domain/types.js';
 import type { AttemptRow, RunRow, Store } from '../store/port.js';
 
@@ -22,12 +22,13 @@ export async function rebuildState(store: Store, row: RunRow): Promise<RunState>
     const worked = slotFrom(slot, rows, row.status !== 'running');
     state = withSlot(state, withEffects(worked, await store.effects.open(tenant, run, name)));
   }
-  const moved = row.status === 'running' ? advance({ ...state, status: 'running' }, 0) : state;
-  if (row.status === 'running') return { ...moved, status: 'running' };
+  const running = row.status === 'running';
+  const moved = running ? advance({ ...state, status: 'running' }, 0) : state;
   const slots = Object.fromEntries(
-    Object.entries(moved.slots).map(([name, slot]) => {
-      const over = slot.state === 'succeeded' || slot.state === 'failed' || slot.state === 'cancelled';
-      return [name, over ? slot : { ...slot, state: 'cancelled' as const, active: null }];
+    Object.entries(moved.slots).map(([name, { deadline: _unknown, ...slot }]) => {
+      // When a slot opened is not in the store, and its deadline counts from there.
+      if (running || isOver(slot)) return [name, slot];
+      return [name, { ...slot, state: 'cancelled' as const, active: null }];
     }),
   );
   return { ...moved, status: row.status, slots };

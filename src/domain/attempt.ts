@@ -123,8 +123,10 @@ export function settleAttempt(
   // Of an early version's worker: nothing is known of effects.
   const open = settled.effects ?? slot.effects ?? NO_EFFECTS;
   const done = withEffects({ ...corrected, ending: null, prior }, open);
-  if (settled.end !== 'success') return explained(done, spec.retry, settled);
-  if (leftBehind(slot, ending)) return done;
+  const left = leftBehind(slot, ending);
+  // Why it is over, a deadline for example, is not what became of its last attempt.
+  if (settled.end !== 'success') return left && slot.failure ? done : explained(done, spec.retry, settled);
+  if (left) return done;
   const { result } = settled;
   const nothingLeft = { active: null, before: null, reassign: null, claimFailure: null, failure: null };
   return { ...done, ...nothingLeft, state: 'succeeded', result };

@@ -22,7 +22,8 @@ const FOLLOWING: Readonly<Record<EffectState, readonly EffectState[]>> = {
   intent: ['intent', 'accepted', 'committed', 'rejected', 'unresolved'],
   accepted: ['accepted', 'committed', 'rejected', 'unresolved'],
   unresolved: ['intent', 'accepted', 'committed', 'rejected', 'unresolved'],
-  absent: ['intent'],
+  // An owner that is heard after an operator said that it never happened knows better: nothing is sent then.
+  absent: ['intent', 'accepted', 'committed', 'rejected'],
   committed: [],
   rejected: [],
 };

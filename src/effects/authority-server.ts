@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { BatonError } from '../domain/errors.js';
 import type { AuthorityCheck, Purpose } from './check.js';
-import { readFields, sendError, sendJson } from './http.js';
+import { pathOf, readFields, sendError, sendJson } from './http.js';
 
 /** A token has at most 2,048 characters. */
 const BODY_LIMIT = 8_192;
@@ -73,7 +73,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+  const pathname = pathOf(request.url);
   const expected = pathname === '/authority' ? 'POST' : pathname === '/health' ? 'GET' : null;
   const notHere = (status: number, what: string): void =>
     sendError(response, BatonError.of('InvalidCommand', what, { method: request.method, pathname }), status);

@@ -21,6 +21,12 @@ function statusOfCode(code: ErrorCode): number {
   return STATUS[code] ?? (ERROR_CODES[code].retry ? 503 : 409);
 }
 
+/** Path of a request; what is no address (`//`) as it came, since a request must never throw where nobody waits for it. */
+export function pathOf(url: string | undefined): string {
+  const address = url ?? '/';
+  return URL.canParse(address, 'http://localhost') ? new URL(address, 'http://localhost').pathname : address;
+}
+
 /**
  * The body as JSON.
  *

@@ -50,7 +50,9 @@ export class EffectRecords {
       });
       return await whileHeld(signal, written);
     } catch (error) {
-      if ((error as Partial<BatonError>).code === 'StaleLease' && !signal.aborted)
+      const { code, details } = error as Partial<BatonError>;
+      // One that comes after the end is staged is refused alone: the end is still to be told, under the lease.
+      if (code === 'StaleLease' && details?.['staged'] !== true && !signal.aborted)
         throw this.authority.lose('the store refused to record an effect');
       throw error;
     }

@@ -144,6 +144,7 @@ async function begin(db: Db, input: BeginInput): Promise<{ row: EffectRow; begun
   throw BatonError.of('StaleLease', 'the attempt has ended its work already', {
     slot: fence.slot,
     attempt: fence.attempt,
+    staged: true,
   });
 }
 
@@ -175,6 +176,7 @@ async function record(db: Db, { fence, key, record: outcome, at }: RecordInput):
     throw BatonError.of('StaleLease', 'the attempt has ended its work already', {
       slot: fence.slot,
       attempt: fence.attempt,
+      staged: true,
     });
   return rowOf(known);
 }
@@ -245,7 +247,7 @@ function resolve(db: Db, input: ResolveInput): Promise<EffectRow> {
         state: outcome.state,
         receipt: outcome.state === 'committed' ? JSON.stringify(outcome.receipt) : null,
         failure: null,
-        resolved_by: JSON.stringify({ actor, reason, at }),
+        resolved_by: JSON.stringify({ outcome: outcome.state, actor, reason, at }),
         resolved_command: commandId,
         updated_at: at,
       })

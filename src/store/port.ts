@@ -321,7 +321,13 @@ export interface EffectRow {
   readonly attempt: string;
   readonly epoch: number;
   /** The operator who settled it last. */
-  readonly resolvedBy: { readonly actor: string; readonly reason: string; readonly at: number } | null;
+  /** The operator's word, as it was; what its owner or a later sending made of it is the rest of the row. */
+  readonly resolvedBy: {
+    readonly outcome: 'committed' | 'absent';
+    readonly actor: string;
+    readonly reason: string;
+    readonly at: number;
+  } | null;
   readonly intentAt: number;
   readonly updatedAt: number;
 }

@@ -88,6 +88,14 @@ describe('of a slot', () => {
     });
   });
 
+  test('a deadline that comes while an end is being recorded is what the slot failed by', () => {
+    const ended = ends(claimed(runOf([limited()]), attempt(1)), 'failure', { now: NOW + LIMIT - 1 });
+    const over = at(ended, NOW + LIMIT);
+    expect(slotOf(over)).toMatchObject({ state: 'failed', failure: exceeded });
+    const done = settles(over, { end: 'failure', failure: { code: 'X', message: 'not able' } });
+    expect(slotOf(done)).toMatchObject({ state: 'failed', failure: exceeded, ending: null });
+  });
+
   test.each(['retry-wait', 'on-hold'] as const)('runs on in %s', (where) => {
     const waiting =
       where === 'on-hold'

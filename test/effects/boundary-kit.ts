@@ -21,6 +21,8 @@ export interface Held {
   die(): Promise<void>;
   /** The lease keeper has noticed. */
   abort(): void;
+  /** Whether its authority has gone. */
+  lost(): boolean;
 }
 
 /** A new attempt of the slot. @param seen the store as the worker sees it */
@@ -51,6 +53,7 @@ export async function attempt(store: Store, seen: Store = store): Promise<Held> 
     effects,
     warnings,
     abort,
+    lost: () => aborter.signal.aborted,
     async die() {
       abort();
       await store.attempts.settle(settleInput(fence));

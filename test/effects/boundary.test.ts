@@ -246,6 +246,46 @@ describe('without lookup', () => {
   });
 });
 
+describe('beside an operator and an end', () => {
+  it('does not send after the owner was heard to have committed, though an operator says absent meanwhile', async () => {
+    const bank = owner();
+    bank.trouble = ['answer lost', 'unknown'];
+    await expect(first.effects.effect('pay', at(bank))).rejects.toMatchObject({ code: 'EffectUnresolved' });
+    const settled = () =>
+      store.effects.resolve({
+        ...RUN,
+        slot: 'research',
+        name: 'pay',
+        instance: null,
+        outcome: { state: 'absent' },
+        actor: 'ada',
+        reason: 'guessed',
+        commandId: 'c-race',
+        at: 1,
+      });
+    const lookup = async (call: EffectCallInput): Promise<OwnerAnswerTo> => {
+      const word = await bank.lookup(call);
+      await settled();
+      return word;
+    };
+    expect(await first.effects.effect('pay', at(bank, { lookup }))).toMatchObject({ number: 1 });
+    expect(sentTo(bank)).toBe(1);
+  });
+
+  it('is refused alone after the end is staged: the lease is still needed to tell the end', async () => {
+    await store.attempts.stage({
+      fence: first.fence,
+      kind: 'failure',
+      result: null,
+      failure: { code: 'X', message: 'x' },
+    });
+    const bank = owner();
+    await expect(first.effects.effect('pay', at(bank))).rejects.toMatchObject({ code: 'StaleLease' });
+    expect(sentTo(bank)).toBe(0);
+    expect(first.lost()).toBe(false);
+  });
+});
+
 describe('the call', () => {
   it('is shared by two at once, and refused to another request', async () => {
     const bank = owner();

@@ -154,7 +154,7 @@ const EFFECT_BROKEN: readonly [EffectMust, string, () => Partial<Records>][] = [
     () => ({
       effects: effectRecords.effects.map((row) => ({
         ...row,
-        resolvedBy: { actor: 'a', reason: 'r', at: 1, commandId: 'c' },
+        resolvedBy: { outcome: 'committed', actor: 'a', reason: 'r', at: 1 },
       })),
     }),
   ],

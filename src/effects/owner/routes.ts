@@ -6,7 +6,7 @@
 import type { ServerResponse } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
 import type { Json } from '../../store/port.js';
-import { readFields, sendError, sendJson, type Request } from '../http.js';
+import { pathOf, readFields, sendError, sendJson, type Request } from '../http.js';
 import type { Mode } from './engines.js';
 import type { EffectOwner, EffectRequest, Stop, Work } from './owner.js';
 import type { EffectRef } from './protocol.js';
@@ -83,10 +83,7 @@ export function effectRoutes<Trx, M extends Mode>(options: EffectRoutesOptions<T
 
   return (request, response, next) => {
     // Express cuts the path at which it mounts a middleware off `url`, and keeps the whole of it.
-    const { pathname } = new URL(
-      (request as { originalUrl?: string }).originalUrl ?? request.url ?? '/',
-      'http://localhost',
-    );
+    const pathname = pathOf((request as { originalUrl?: string }).originalUrl ?? request.url);
     const notHere = (status: number, what: string): void =>
       sendError(response, BatonError.of('InvalidCommand', what, { pathname }), status);
     const route = pathname.startsWith(path) ? routes.get(pathname.slice(path.length)) : undefined;

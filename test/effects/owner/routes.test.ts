@@ -1,6 +1,7 @@
 /** The kit over HTTP: an owner's middleware, and the worker's side of it. */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { afterEach, expect, test } from 'vitest';
 import { isAccepted } from '../../../src/effects/outcome.js';
@@ -152,8 +153,16 @@ test('malformed requests are refused without a word to the database', async () =
   expect(await post(JSON.stringify(call('k', 'x', 'none/1')))).toEqual([403, 'StaleLease']);
   expect(await post('', '/effects', 'GET')).toEqual([405, 'InvalidCommand']);
   expect(await post('{}', '/elsewhere')).toEqual([404, 'InvalidCommand']);
+  // No client of ours asks for a path that is no address; a scanner does, and must not end the owner.
+  expect(await rawRequest(url, '//')).toContain('404');
   expect(count()).toBe(0);
 });
+
+async function rawRequest(url: string, path: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.end(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  return text(socket);
+}
 
 test('an owner that answers no HTTP of ours, or nothing, is an unknown outcome and no refusal', async () => {
   const page = await listen((_request, response) => void response.end('<html>'));

@@ -182,7 +182,7 @@ export function effectCases(store: () => Store): void {
     expect(row).toMatchObject({
       state: 'committed',
       receipt: 42,
-      resolvedBy: { actor: 'ada', reason: 'asked the bank', at: 5_000 },
+      resolvedBy: { outcome: 'committed', actor: 'ada', reason: 'asked the bank', at: 5_000 },
     });
     expect(await resolve({ state: 'committed', receipt: 42 })).toEqual(row);
     await expect(resolve({ state: 'absent' }, 'c2')).rejects.toMatchObject({ code: 'EffectNotUnresolved' });
@@ -201,9 +201,24 @@ export function effectCases(store: () => Store): void {
     expect(await record(second, { state: 'intent' })).toMatchObject({
       state: 'intent',
       epoch: second.epoch,
-      resolvedBy: { actor: 'ada' },
+      resolvedBy: { outcome: 'absent', actor: 'ada' },
     });
-    expect(await record(second, { state: 'committed', receipt: 1 })).toMatchObject({ state: 'committed' });
+    // Not taken for what the operator said.
+    expect(await record(second, { state: 'committed', receipt: 1 })).toMatchObject({
+      state: 'committed',
+      resolvedBy: { outcome: 'absent', actor: 'ada' },
+    });
+  });
+
+  it('takes the owner’s word over an operator’s “absent”', async () => {
+    await begin(fence);
+    await record(fence, { state: 'unresolved', failure });
+    await resolve({ state: 'absent' });
+    expect(await record(fence, { state: 'committed', receipt: 9 })).toMatchObject({
+      state: 'committed',
+      receipt: 9,
+      resolvedBy: { outcome: 'absent' },
+    });
   });
 
   it('lists at most 50 open effects in a settle', async () => {
