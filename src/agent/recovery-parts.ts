@@ -92,7 +92,9 @@ function effectRow(effect: EffectView, attempts: readonly AttemptView[]): string
     receipt === null ? '–' : cell(JSON.stringify(receipt)),
     handle === null ? '–' : cell(JSON.stringify(handle)),
     failure === null ? '–' : `${code(failure.code)} ${cell(failure.message)}`,
-    resolvedBy === null ? '–' : `${resolvedBy.outcome}, says ${escape(resolvedBy.actor)}: ${cell(resolvedBy.reason)}`,
+    resolvedBy === null
+      ? '–'
+      : `${resolvedBy.outcome}, says ${escape(resolvedBy.actor)}: ${cell(resolvedBy.reason)}`,
   ]);
 }
 
