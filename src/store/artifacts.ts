@@ -3,7 +3,7 @@ import { sql, type Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import type { Blobs } from './blobs.js';
 import type { ArtifactRef, ArtifactRow, ArtifactStore } from './port.js';
-import { fencedRow, staleLease } from './rows.js';
+import { fencedRow, liveLease, staleLease } from './rows.js';
 import type { Db, Tables } from './schema.js';
 
 const rowOf = (row: Selectable<Tables['artifacts']>): ArtifactRow => ({
@@ -66,9 +66,8 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                 'step_revision',
                 'derived_from',
               ])
-              .expression((eb) =>
-                eb
-                  .selectFrom('leases as l')
+              .expression(
+                liveLease(db, fence)
                   .innerJoin('attempts as a', (join) =>
                     join
                       .onRef('a.tenant', '=', 'l.tenant')
@@ -93,13 +92,7 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                     sql<string | null>`${agentRevision}`.as('agent_revision'),
                     sql<string | null>`${stepRevision}`.as('step_revision'),
                     sql<string>`${derivedFrom}`.as('derived_from'),
-                  ])
-                  .where('l.tenant', '=', fence.tenant)
-                  .where('l.run', '=', fence.run)
-                  .where('l.attempt', '=', fence.attempt)
-                  .where('l.slot', '=', fence.slot)
-                  .where('l.epoch', '=', fence.epoch)
-                  .where('l.status', '=', 'live'),
+                  ]),
               )
               .returningAll()
               .executeTakeFirst()

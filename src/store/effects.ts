@@ -7,7 +7,7 @@ import { LISTED_EFFECTS, mayPrecede, OPEN_EFFECTS, settleable, type OpenEffects 
 import { BatonError } from '../domain/errors.js';
 import type { Failure } from '../domain/types.js';
 import type { EffectRecord, EffectRow, EffectStore, Fence, Json } from './port.js';
-import { fencedRow, staleLease } from './rows.js';
+import { fencedRow, liveLease, staleLease } from './rows.js';
 import type { Db, Tables } from './schema.js';
 
 type SlotKey = Pick<Fence, 'tenant' | 'run' | 'slot'>;
@@ -86,16 +86,6 @@ export async function openEffects(db: Db, slot: SlotKey): Promise<OpenEffects> {
   return { count: Number(count), listed };
 }
 
-const liveLease = (db: Db, { tenant, run, slot, attempt, epoch }: Fence) =>
-  db
-    .selectFrom('leases as l')
-    .where('l.tenant', '=', tenant)
-    .where('l.run', '=', run)
-    .where('l.attempt', '=', attempt)
-    .where('l.slot', '=', slot)
-    .where('l.epoch', '=', epoch)
-    .where('l.status', '=', 'live');
-
 async function begin(db: Db, input: BeginInput): Promise<{ row: EffectRow; begun: boolean }> {
   const { fence, name, instance, key, requestDigest, at } = input;
   const written = await db
@@ -141,12 +131,12 @@ async function begin(db: Db, input: BeginInput): Promise<{ row: EffectRow; begun
   const lease = await fencedRow(db, fence);
   if (lease?.status !== 'live') throw staleLease(fence, lease?.status);
   if (known) return { row: rowOf(known), begun: false };
-  throw BatonError.of('StaleLease', 'the attempt has ended its work already', {
-    slot: fence.slot,
-    attempt: fence.attempt,
-    staged: true,
-  });
+  throw endStaged(fence);
 }
+
+/** `staged` tells it from a lease that is over: the attempt's end is still to be told. */
+const endStaged = ({ slot, attempt }: Fence): BatonError =>
+  BatonError.of('StaleLease', 'the attempt has ended its work already', { slot, attempt, staged: true });
 
 async function record(db: Db, { fence, key, record: outcome, at }: RecordInput): Promise<EffectRow> {
   const written = await db
@@ -172,12 +162,7 @@ async function record(db: Db, { fence, key, record: outcome, at }: RecordInput):
   if (lease?.status !== 'live') throw staleLease(fence, lease?.status);
   const known = await ofKey(db, fence, key);
   if (!known) throw BatonError.of('EffectNotFound', 'no intent was recorded', { slot: fence.slot, key });
-  if (outcome.state === 'intent' && lease.staged_id !== null)
-    throw BatonError.of('StaleLease', 'the attempt has ended its work already', {
-      slot: fence.slot,
-      attempt: fence.attempt,
-      staged: true,
-    });
+  if (outcome.state === 'intent' && lease.staged_id !== null) throw endStaged(fence);
   return rowOf(known);
 }
 
@@ -197,26 +182,22 @@ function columnsOf(outcome: EffectRecord, { attempt, epoch }: Fence) {
   }
 }
 
-const ofKey = (db: Db, { tenant, run, slot }: SlotKey, key: string) =>
+const ofSlot = (db: Db, { tenant, run, slot }: SlotKey) =>
   db
     .selectFrom('effects')
     .selectAll()
     .where('tenant', '=', tenant)
     .where('run', '=', run)
-    .where('slot', '=', slot)
-    .where('key', '=', key)
-    .executeTakeFirst();
+    .where('slot', '=', slot);
+
+const ofKey = (db: Db, slot: SlotKey, key: string) =>
+  ofSlot(db, slot).where('key', '=', key).executeTakeFirst();
 
 function resolve(db: Db, input: ResolveInput): Promise<EffectRow> {
   const { tenant, run, slot, name, instance, outcome, actor, reason, commandId, at } = input;
   return db.transaction().execute(async (trx) => {
     const facts = { slot, name, ...(instance === null ? {} : { instance }) };
-    const row = await trx
-      .selectFrom('effects')
-      .selectAll()
-      .where('tenant', '=', tenant)
-      .where('run', '=', run)
-      .where('slot', '=', slot)
+    const row = await ofSlot(trx, input)
       .where('name', '=', name)
       .where('instance', '=', instance ?? '')
       .executeTakeFirst();

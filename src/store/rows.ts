@@ -98,6 +98,17 @@ export function fencedRow(db: Db, fence: Fence): Promise<JoinedRow | undefined> 
     .executeTakeFirst();
 }
 
+/** The lease that a fence names, if it is live: what every insert and update of a worker reads from, so that it is one statement. */
+export const liveLease = (db: Db, { tenant, run, slot, attempt, epoch }: Fence) =>
+  db
+    .selectFrom('leases as l')
+    .where('l.tenant', '=', tenant)
+    .where('l.run', '=', run)
+    .where('l.attempt', '=', attempt)
+    .where('l.slot', '=', slot)
+    .where('l.epoch', '=', epoch)
+    .where('l.status', '=', 'live');
+
 /** An update of the lease that a fence names; the caller adds the states in which it may happen. */
 export function fencedUpdate(db: Db, fence: Fence) {
   return db
