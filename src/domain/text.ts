@@ -18,6 +18,12 @@ export const MAX_INLINE_BYTES = 64 * 1024;
 export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value);
 export const isBlank = (text: string): boolean => BLANK.test(text);
 
+/** Any text as one that may be recorded: what no store keeps replaced, and cut to {@link MAX_TEXT}. */
+export const recordable = (text: string): string =>
+  Array.from(text.replace(/\0|\p{Surrogate}/gu, '\uFFFD'))
+    .slice(0, MAX_TEXT)
+    .join('');
+
 /** Length in code points, as a person counts characters. */
 export function codePoints(text: string): number {
   let count = 0;

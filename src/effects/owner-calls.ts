@@ -1,7 +1,7 @@
 /** One call of an effect's owner, and what was heard: its word, or that it could not be had. Never throws. */
 import type { OwnerWord } from '../domain/effect.js';
 import { BatonError } from '../domain/errors.js';
-import { MAX_TEXT } from '../domain/text.js';
+import { isId, recordable } from '../domain/text.js';
 import type { Failure } from '../domain/types.js';
 import type { Json } from '../store/port.js';
 import { inlineAnswer } from './options.js';
@@ -91,10 +91,5 @@ function unheard(error: unknown, told = false): Unheard {
 function failureOf(error: unknown, otherwise: string): Failure {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   const text = typeof message === 'string' && message !== '' ? message : String(error);
-  return {
-    code: typeof code === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(code) ? code : otherwise,
-    message: Array.from(text.replace(/\0|\p{Surrogate}/gu, '\uFFFD'))
-      .slice(0, MAX_TEXT)
-      .join(''),
-  };
+  return { code: isId(code) ? code : otherwise, message: recordable(text) };
 }

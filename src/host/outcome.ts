@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { AsyncCompletionClient } from '@temporalio/client';
 import { FAILED, RELEASED, REVOKED } from '../../activities/claims-shared.js';
 import { BatonError } from '../domain/errors.js';
-import { MAX_INLINE_BYTES, MAX_TEXT } from '../domain/text.js';
+import { isId, MAX_INLINE_BYTES, recordable } from '../domain/text.js';
 import type { Failure } from '../domain/types.js';
 import type { PerformResult } from '../domain/wire.js';
 import { jsonBytes } from '../agent/content.js';
@@ -40,13 +40,9 @@ export function failureOf(error: unknown): Failure {
   const said = error instanceof Error ? error.message || error.name : String(error);
   const step = stepOf(error);
   const text = step === undefined ? said : `step ${step}: ${said}`;
-  const message = Array.from(text.replace(/\0|\p{Surrogate}/gu, '\uFFFD'))
-    .slice(0, MAX_TEXT)
-    .join('');
-  const named = typeof code === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(code);
   return {
-    code: named ? code : 'AgentError',
-    message: message || 'the agent threw an error without a message',
+    code: isId(code) ? code : 'AgentError',
+    message: recordable(text) || 'the agent threw an error without a message',
   };
 }
 
