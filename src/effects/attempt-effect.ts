@@ -133,8 +133,7 @@ export class EffectAttempt {
     if (['TooLarge', 'EffectConflict'].includes(failure.code)) throw error;
     const facts = { slot: row.slot, effect: label, cause: failure.code };
     const what = `whether effect ${label} happened is not known: ${failure.message}`;
-    const { message, details } = BatonError.of('EffectUnresolved', what, facts);
-    throw new BatonError('EffectUnresolved', message, details, { cause: error });
+    throw BatonError.of('EffectUnresolved', what, facts, { cause: error });
   }
 
   async #pause(ms: number): Promise<void> {

@@ -89,12 +89,12 @@ async function loadSdk() {
     ]);
     return { ...client, Upload: storage.Upload };
   } catch (error) {
-    const { message, details } = BatonError.of(
+    throw BatonError.of(
       'InvalidCommand',
       'blobs: the S3 client is not installed; `npm install @aws-sdk/client-s3 @aws-sdk/lib-storage`',
       { field: 'blobs' },
+      { cause: error },
     );
-    throw new BatonError('InvalidCommand', message, details, { cause: error });
   }
 }
 
