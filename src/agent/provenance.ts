@@ -38,6 +38,15 @@ export function checkDerivedFrom(sources: readonly ArtifactRef[]): readonly Arti
   });
 }
 
+/** The first reference that is no artifact among the rows of its run; undefined when there is none. */
+export const missingFrom = <R extends { readonly digest: string; readonly attempt?: string }>(
+  rows: readonly ArtifactRef[],
+  refs: readonly R[],
+): R | undefined =>
+  refs.find(
+    (ref) => !rows.some((row) => row.digest === ref.digest && (ref.attempt ?? row.attempt) === row.attempt),
+  );
+
 function checkList<T>(field: string, list: readonly T[], limit: number): readonly T[] {
   const given: unknown = list;
   if (!Array.isArray(given)) throw BatonError.of('InvalidCommand', `\`${field}\` must be a list`, { field });

@@ -17,7 +17,7 @@ import {
 } from '../store/port.js';
 import type { Authority } from './authority.js';
 import { JSON_TYPE, valueBytes, type Encoded } from './content.js';
-import { checkDerivedFrom, checkName, checkTags, checkWord } from './provenance.js';
+import { checkDerivedFrom, checkName, checkTags, checkWord, missingFrom } from './provenance.js';
 
 export interface SaveInput extends Encoded {
   readonly kind: ArtifactKind;
@@ -142,11 +142,9 @@ export class Saves {
   ): Promise<readonly T[]> {
     if (refs.length === 0) return refs;
     const { tenant, run } = this.fence;
-    const isThere = (rows: readonly ArtifactRow[]) => (ref: T) =>
-      rows.some((row) => row.digest === ref.digest && (ref.attempt ?? row.attempt) === row.attempt);
-    if (refs.every(isThere(await this.#known()))) return refs;
+    if (missingFrom(await this.#known(), refs) === undefined) return refs;
     const rows = await this.#patiently(() => this.store.artifacts.list(tenant, run));
-    const lost = refs.find((ref) => !isThere(rows)(ref));
+    const lost = missingFrom(rows, refs);
     if (lost === undefined) return refs;
     const { digest, attempt } = lost;
     const facts = { run, digest, ...(attempt === undefined ? {} : { attempt }) };

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { withSource } from '../agent/content.js';
-import { agentRevisionOf, checkDerivedFrom, checkTags, checkWord } from '../agent/provenance.js';
+import { agentRevisionOf, checkDerivedFrom, checkTags, checkWord, missingFrom } from '../agent/provenance.js';
 import type { ArtifactView } from '../agent/types.js';
 import { artifactView, attemptView } from '../agent/views.js';
 import { loadPlan } from '../definitions/resolve.js';
@@ -129,16 +129,13 @@ async function sourceOf(artifacts: ArtifactStore, bytes: SaveRequest['bytes']): 
 function unreadable(file: string, error: unknown): BatonError {
   const why = (error as NodeJS.ErrnoException).code ?? String(error);
   const facts = { field: 'file', file };
-  const { message, details } = BatonError.of('InvalidCommand', `\`file\` cannot be read (${why})`, facts);
-  return new BatonError('InvalidCommand', message, details, { cause: error });
+  return BatonError.of('InvalidCommand', `\`file\` cannot be read (${why})`, facts, { cause: error });
 }
 
 async function checkOfRun(session: Session, run: string, refs: readonly ArtifactRef[]): Promise<void> {
   if (refs.length === 0) return;
   const rows = await (await session.store()).artifacts.list(session.tenant, run);
-  const lost = refs.find(
-    (ref) => !rows.some((row) => row.attempt === ref.attempt && row.digest === ref.digest),
-  );
+  const lost = missingFrom(rows, refs);
   if (lost === undefined) return;
   throw BatonError.of('ArtifactMissing', 'the run has no artifact with that digest', { run, ...lost });
 }
