@@ -4,6 +4,7 @@
  * claim has followed is known to the workflow alone.
  */
 import { withEffects } from '../domain/attempt.js';
+import { openAmong } from '../domain/effect.js';
 import { loadPlan } from '../definitions/resolve.js';
 import { advance, createRun, isOver, withSlot } from '../domain/run.js';
 import { isTerminalWorker, type AttemptRef, type Counts, type RunState, type Slot } from '../domain/types.js';
@@ -11,16 +12,18 @@ import type { AttemptRow, RunRow, Store } from '../store/port.js';
 
 export async function rebuildState(store: Store, row: RunRow): Promise<RunState> {
   const { tenant, run, pins } = row;
-  const [plan, attempts] = await Promise.all([
+  const [plan, attempts, effects] = await Promise.all([
     loadPlan(store, tenant, pins),
     store.attempts.list(tenant, run),
+    store.effects.list(tenant, run),
   ]);
+  const effectsOf = group(effects);
   let state = createRun({ tenant, run, pins, plan }, row.createdAt);
   for (const [name, rows] of group(attempts)) {
     const slot = state.slots[name];
     if (!slot) continue;
     const worked = slotFrom(slot, rows, row.status !== 'running');
-    state = withSlot(state, withEffects(worked, await store.effects.open(tenant, run, name)));
+    state = withSlot(state, withEffects(worked, openAmong(effectsOf.get(name) ?? [])));
   }
   const running = row.status === 'running';
   const moved = running ? advance({ ...state, status: 'running' }, 0) : state;
@@ -98,8 +101,12 @@ const attemptRef = (row: AttemptRow): AttemptRef => ({
   startedAt: row.startedAt ?? row.claimedAt,
 });
 
-function group(rows: readonly AttemptRow[]): Map<string, AttemptRow[]> {
-  const bySlot = new Map<string, AttemptRow[]>();
-  for (const row of rows) bySlot.set(row.slot, [...(bySlot.get(row.slot) ?? []), row]);
+function group<R extends { readonly slot: string }>(rows: readonly R[]): ReadonlyMap<string, R[]> {
+  const bySlot = new Map<string, R[]>();
+  for (const row of rows) {
+    const known = bySlot.get(row.slot);
+    if (known) known.push(row);
+    else bySlot.set(row.slot, [row]);
+  }
   return bySlot;
 }

@@ -113,6 +113,15 @@ export interface OpenEffects {
 
 export const NO_EFFECTS: OpenEffects = { count: 0, listed: [] };
 
+/** The open ones among the effects of a slot, which come in order of their first intent. */
+export function openAmong(effects: readonly OpenEffect[]): OpenEffects {
+  const open = effects.filter(({ state }) => isOpenEffect(state));
+  const listed = open
+    .slice(0, LISTED_EFFECTS)
+    .map(({ name, instance, state }) => ({ name, instance, state }));
+  return { count: open.length, listed };
+}
+
 /** Effects that a text names one by one. */
 const NAMED = 5;
 

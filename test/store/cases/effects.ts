@@ -3,6 +3,7 @@
  * that waits for all of them; an operator's word where nobody is at it.
  */
 import { beforeEach, expect, it } from 'vitest';
+import { openAmong } from '../../../src/domain/effect.js';
 import type { EffectRecord, Fence, Store } from '../../../src/store/port.js';
 import { attachment, claimInput, fenceOf, RUN, settleInput } from '../inputs.js';
 
@@ -226,6 +227,7 @@ export function effectCases(store: () => Store): void {
     const { effects } = await lost(fence);
     expect(effects.count).toBe(53);
     expect(await store().effects.open(RUN.tenant, RUN.run, 'research')).toEqual(effects);
+    expect(openAmong(await store().effects.list(RUN.tenant, RUN.run, 'research'))).toEqual(effects);
     expect(effects.listed).toHaveLength(50);
     expect(effects.listed[0]).toMatchObject({ name: 'n0' });
   });
