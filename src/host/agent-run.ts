@@ -106,7 +106,7 @@ export class AgentRun {
 
   /** Once in this process for each effect of an agent: it is about the agent's code, not about this attempt. */
   #warnOnce(agent: AgentRef, effect: string, message: string): void {
-    const subject = `${agent.name}@${agent.revision}/${effect}`;
+    const subject = `${agentRevisionOf(agent)}/${effect}`;
     if (warned.has(subject) || warned.size >= MOST_WARNINGS) return;
     warned.add(subject);
     this.#options.logger.warn(message, { agent: agent.name, revision: agent.revision, effect });
