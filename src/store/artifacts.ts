@@ -2,6 +2,7 @@
 import { sql, type Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import type { Blobs } from './blobs.js';
+import { exclusively, slotOf } from './exclusive.js';
 import type { ArtifactRef, ArtifactRow, ArtifactStore } from './port.js';
 import { fencedRow, liveLease, staleLease } from './rows.js';
 import type { Db, Tables } from './schema.js';
@@ -45,57 +46,59 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
       const stored = await bytes.size(digest);
       const saved =
         stored === size
-          ? await db
-              .insertInto('artifacts')
-              .columns([
-                'tenant',
-                'run',
-                'slot',
-                'attempt',
-                'number',
-                'kind',
-                'name',
-                'digest',
-                'size',
-                'media_type',
-                'step',
-                'saved_at',
-                'epoch',
-                'tags',
-                'agent_revision',
-                'step_revision',
-                'derived_from',
-              ])
-              .expression(
-                liveLease(db, fence)
-                  .innerJoin('attempts as a', (join) =>
-                    join
-                      .onRef('a.tenant', '=', 'l.tenant')
-                      .onRef('a.run', '=', 'l.run')
-                      .onRef('a.attempt', '=', 'l.attempt'),
-                  )
-                  .select([
-                    'l.tenant',
-                    'l.run',
-                    'l.slot',
-                    'l.attempt',
-                    'a.number',
-                    sql<typeof kind>`${kind}`.as('kind'),
-                    sql<string>`${name}`.as('name'),
-                    sql<string>`${digest}`.as('digest'),
-                    sql<number>`${size}`.as('size'),
-                    sql<string>`${mediaType}`.as('media_type'),
-                    sql<string | null>`${step}`.as('step'),
-                    sql<number>`${at}`.as('saved_at'),
-                    'l.epoch',
-                    sql<string>`${tags}`.as('tags'),
-                    sql<string | null>`${agentRevision}`.as('agent_revision'),
-                    sql<string | null>`${stepRevision}`.as('step_revision'),
-                    sql<string>`${derivedFrom}`.as('derived_from'),
-                  ]),
-              )
-              .returningAll()
-              .executeTakeFirst()
+          ? await exclusively(db, slotOf(fence), (trx) =>
+              trx
+                .insertInto('artifacts')
+                .columns([
+                  'tenant',
+                  'run',
+                  'slot',
+                  'attempt',
+                  'number',
+                  'kind',
+                  'name',
+                  'digest',
+                  'size',
+                  'media_type',
+                  'step',
+                  'saved_at',
+                  'epoch',
+                  'tags',
+                  'agent_revision',
+                  'step_revision',
+                  'derived_from',
+                ])
+                .expression(
+                  liveLease(trx, fence)
+                    .innerJoin('attempts as a', (join) =>
+                      join
+                        .onRef('a.tenant', '=', 'l.tenant')
+                        .onRef('a.run', '=', 'l.run')
+                        .onRef('a.attempt', '=', 'l.attempt'),
+                    )
+                    .select([
+                      'l.tenant',
+                      'l.run',
+                      'l.slot',
+                      'l.attempt',
+                      'a.number',
+                      sql<typeof kind>`${kind}`.as('kind'),
+                      sql<string>`${name}`.as('name'),
+                      sql<string>`${digest}`.as('digest'),
+                      sql<number>`${size}`.as('size'),
+                      sql<string>`${mediaType}`.as('media_type'),
+                      sql<string | null>`${step}`.as('step'),
+                      sql<number>`${at}`.as('saved_at'),
+                      'l.epoch',
+                      sql<string>`${tags}`.as('tags'),
+                      sql<string | null>`${agentRevision}`.as('agent_revision'),
+                      sql<string | null>`${stepRevision}`.as('step_revision'),
+                      sql<string>`${derivedFrom}`.as('derived_from'),
+                    ]),
+                )
+                .returningAll()
+                .executeTakeFirst(),
+            )
           : undefined;
       if (saved) return rowOf(saved);
       const lease = await fencedRow(db, fence);

@@ -3,7 +3,8 @@ import { BatonError } from '../domain/errors.js';
 import type { BlobStore } from './blob-port.js';
 
 export const BLOBS_VARIABLE = 'BATON_BLOBS';
-const FORMS = '`files` or `s3://bucket/prefix`, with `?endpoint=URL` and `?pathStyle=true|false` as needed';
+const FORMS =
+  '`files` (SQLite), `database` (Postgres) or `s3://bucket/prefix`, with `?endpoint=URL` and `?pathStyle=true|false` as needed';
 
 export interface S3Place {
   readonly bucket: string;
@@ -15,31 +16,44 @@ export interface S3Place {
   readonly pathStyle: boolean | null;
 }
 
+/** What there is without an object store. */
+interface Beside {
+  readonly name: 'sqlite' | 'postgres';
+  /** Null for a SQLite in memory, which has no files: all bytes stay in their rows. */
+  readonly large: BlobStore | null;
+}
+
 /**
- * @param address absent or empty: as files
- * @param files the files beside the database; null for a database in memory, which has none
- * @returns null: all bytes stay in the database
+ * @param address absent or empty: as the engine does without one
+ * @returns null: all bytes stay in their rows
  * @throws BatonError `InvalidCommand` for an address of another form, or when the S3 client is not installed
  */
 export async function blobStoreAt(
   address: string | undefined,
-  files: BlobStore | null,
+  { name, large }: Beside,
 ): Promise<BlobStore | null> {
-  if (address === undefined || address === '' || address === 'files') return files;
+  const own = name === 'sqlite' ? 'files' : 'database';
+  if (address === undefined || address === '' || address === own) return large;
+  if (address === 'files' || address === 'database')
+    throw BatonError.of(
+      'InvalidCommand',
+      `blobs: \`${address}\` is not for this engine, whose own place is \`${own}\``,
+      { field: 'blobs' },
+    );
   const place = s3Place(address);
   // Loaded only when asked for: whoever keeps files need not have the client installed.
   const { blobS3 } = await import('./blob-s3.js');
   const bucket = await blobS3(place);
-  return files === null ? bucket : withEarlierFiles(bucket, files);
+  return large === null ? bucket : withEarlier(bucket, large);
 }
 
-/** What was saved as files before the bucket was set stays readable; everything new goes to the bucket. */
-function withEarlierFiles(bucket: BlobStore, files: BlobStore): BlobStore {
+/** What was saved before the bucket was set stays readable; everything new goes to the bucket. */
+function withEarlier(bucket: BlobStore, earlier: BlobStore): BlobStore {
   return {
     location: bucket.location,
     put: (content) => bucket.put(content),
-    get: async (digest) => (await bucket.get(digest)) ?? files.get(digest),
-    has: async (digest) => (await bucket.has(digest)) ?? files.has(digest),
+    get: async (digest) => (await bucket.get(digest)) ?? earlier.get(digest),
+    has: async (digest) => (await bucket.has(digest)) ?? earlier.has(digest),
     close: () => bucket.close(),
   };
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { BatonError } from '../domain/errors.js';
 import type { AttemptRef } from '../domain/types.js';
+import { exclusively, slotOf } from './exclusive.js';
 import type { AttemptStore, ClaimInput } from './port.js';
 import { attemptQuery, json, type JoinedRow } from './rows.js';
 import type { Db } from './schema.js';
@@ -39,7 +40,7 @@ const refOf = (row: JoinedRow): AttemptRef => ({
 
 /** See the port. */
 export function claim(db: Db, input: ClaimInput): Promise<AttemptRef> {
-  return db.transaction().execute(async (trx) => {
+  return exclusively(db, slotOf(input), async (trx) => {
     await refuseTombstone(trx, input);
     const known = await ofClaim(trx, input);
     if (known && (await repeats(trx, known, input))) return refOf(known);
@@ -62,7 +63,7 @@ export function claim(db: Db, input: ClaimInput): Promise<AttemptRef> {
 
 /** See the port. */
 export function voidClaim(db: Db, input: VoidInput): Promise<void> {
-  return db.transaction().execute(async (trx) => {
+  return exclusively(db, slotOf(input), async (trx) => {
     await tombstone(trx, input, input.claimId);
     const row = await ofClaim(trx, input);
     if (row?.status === 'provisional') await voidRow(trx, row, row.claimed_at);

@@ -6,6 +6,7 @@ import { sql, type Selectable } from 'kysely';
 import { LISTED_EFFECTS, mayPrecede, OPEN_EFFECTS, settleable, type OpenEffects } from '../domain/effect.js';
 import { BatonError } from '../domain/errors.js';
 import type { Failure } from '../domain/types.js';
+import { exclusively, slotOf } from './exclusive.js';
 import type { EffectRecord, EffectRow, EffectStore, Fence, Json } from './port.js';
 import { fencedRow, liveLease, staleLease } from './rows.js';
 import type { Db, Tables } from './schema.js';
@@ -38,9 +39,9 @@ const rowOf = (row: Selectable<Tables['effects']>): EffectRow => ({
 
 export function effectStore(db: Db): EffectStore {
   return {
-    begin: (input) => begin(db, input),
-    record: (input) => record(db, input),
-    resolve: (input) => resolve(db, input),
+    begin: (input) => exclusively(db, slotOf(input.fence), (trx) => begin(trx, input)),
+    record: (input) => exclusively(db, slotOf(input.fence), (trx) => record(trx, input)),
+    resolve: (input) => exclusively(db, slotOf(input), (trx) => resolve(trx, input)),
     open: (tenant, run, slot) => openEffects(db, { tenant, run, slot }),
     async list(tenant, run, slot) {
       const rows = await db
@@ -193,48 +194,46 @@ const ofSlot = (db: Db, { tenant, run, slot }: SlotKey) =>
 const ofKey = (db: Db, slot: SlotKey, key: string) =>
   ofSlot(db, slot).where('key', '=', key).executeTakeFirst();
 
-function resolve(db: Db, input: ResolveInput): Promise<EffectRow> {
+/** In a transaction that has the slot to itself. */
+async function resolve(trx: Db, input: ResolveInput): Promise<EffectRow> {
   const { tenant, run, slot, name, instance, outcome, actor, reason, commandId, at } = input;
-  return db.transaction().execute(async (trx) => {
-    const facts = { slot, name, ...(instance === null ? {} : { instance }) };
-    const row = await ofSlot(trx, input)
-      .where('name', '=', name)
-      .where('instance', '=', instance ?? '')
-      .executeTakeFirst();
-    if (!row) throw BatonError.of('EffectNotFound', 'the slot has no such effect', facts);
-    if (row.resolved_command === commandId) return rowOf(row);
-    const holder = await trx
-      .selectFrom('leases')
-      .select('attempt')
-      .where('tenant', '=', tenant)
-      .where('run', '=', run)
-      .where('slot', '=', slot)
-      .where('status', 'in', ['provisional', 'live'])
-      .executeTakeFirst();
-    if (!settleable(holder !== undefined).includes(row.state)) {
-      const by = parsed<EffectRow['resolvedBy']>(row.resolved_by);
-      const what =
-        holder && row.state !== 'committed' && row.state !== 'rejected' ? 'its worker is at it' : '';
-      throw BatonError.of('EffectNotUnresolved', `the effect is ${row.state}${what && `, and ${what}`}`, {
-        ...facts,
-        state: row.state,
-        ...(holder ? { attempt: holder.attempt } : {}),
-        ...(by ? { resolvedBy: by.actor } : {}),
-      });
-    }
-    const written = await trx
-      .updateTable('effects')
-      .set({
-        state: outcome.state,
-        receipt: outcome.state === 'committed' ? JSON.stringify(outcome.receipt) : null,
-        failure: null,
-        resolved_by: JSON.stringify({ outcome: outcome.state, actor, reason, at }),
-        resolved_command: commandId,
-        updated_at: at,
-      })
-      .where('seq', '=', row.seq)
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    return rowOf(written);
-  });
+  const facts = { slot, name, ...(instance === null ? {} : { instance }) };
+  const row = await ofSlot(trx, input)
+    .where('name', '=', name)
+    .where('instance', '=', instance ?? '')
+    .executeTakeFirst();
+  if (!row) throw BatonError.of('EffectNotFound', 'the slot has no such effect', facts);
+  if (row.resolved_command === commandId) return rowOf(row);
+  const holder = await trx
+    .selectFrom('leases')
+    .select('attempt')
+    .where('tenant', '=', tenant)
+    .where('run', '=', run)
+    .where('slot', '=', slot)
+    .where('status', 'in', ['provisional', 'live'])
+    .executeTakeFirst();
+  if (!settleable(holder !== undefined).includes(row.state)) {
+    const by = parsed<EffectRow['resolvedBy']>(row.resolved_by);
+    const what = holder && row.state !== 'committed' && row.state !== 'rejected' ? 'its worker is at it' : '';
+    throw BatonError.of('EffectNotUnresolved', `the effect is ${row.state}${what && `, and ${what}`}`, {
+      ...facts,
+      state: row.state,
+      ...(holder ? { attempt: holder.attempt } : {}),
+      ...(by ? { resolvedBy: by.actor } : {}),
+    });
+  }
+  const written = await trx
+    .updateTable('effects')
+    .set({
+      state: outcome.state,
+      receipt: outcome.state === 'committed' ? JSON.stringify(outcome.receipt) : null,
+      failure: null,
+      resolved_by: JSON.stringify({ outcome: outcome.state, actor, reason, at }),
+      resolved_command: commandId,
+      updated_at: at,
+    })
+    .where('seq', '=', row.seq)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return rowOf(written);
 }

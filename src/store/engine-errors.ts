@@ -1,16 +1,5 @@
-/** Tells an engine that does not answer (`StoreUnavailable`) from a mistake in our own SQL, which must not be retried. */
-import Database from 'better-sqlite3';
+/** Words an engine or a medium that does not answer as `StoreUnavailable`; which errors mean that is each engine's own file. */
 import { BatonError } from '../domain/errors.js';
-
-/** Codes of mistakes in the program; repeating the statement can never help. */
-const PROGRAM_ERRORS = [
-  'SQLITE_ERROR',
-  'SQLITE_CONSTRAINT',
-  'SQLITE_MISUSE',
-  'SQLITE_RANGE',
-  'SQLITE_MISMATCH',
-  'SQLITE_TOOBIG',
-];
 
 /** @returns a `StoreUnavailable` whose message has the engine's own words; `cause` is the engine's error. */
 export function unavailable(what: string, cause?: unknown, facts: Record<string, unknown> = {}): BatonError {
@@ -18,30 +7,7 @@ export function unavailable(what: string, cause?: unknown, facts: Record<string,
   return new BatonError('StoreUnavailable', message, facts, cause === undefined ? undefined : { cause });
 }
 
-export const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
-
-/**
- * @param error what the engine threw
- * @param location file of the store, for the message
- * @returns the error to throw: `StoreUnavailable`, or the same error when it is a mistake of the program
- */
-export function engineError(error: unknown, location: string): unknown {
-  if (error instanceof BatonError) return error;
-  if (error instanceof Database.SqliteError) {
-    // The schema was checked at open: a table that is gone means that somebody replaced the file under us.
-    const replaced = /^no such table/.test(error.message);
-    if (!replaced && PROGRAM_ERRORS.some((code) => error.code === code || error.code.startsWith(`${code}_`)))
-      return error;
-    const busy = isBusy(error)
-      ? 'another process holds the store locked'
-      : `the store failed: ${error.message}`;
-    return unavailable(busy, error, { store: location, engineCode: error.code });
-  }
-  return error;
-}
-
-/** Same for the file system under the blobs. `ENOENT` is for the caller to judge first. */
+/** For the file system under the blobs. `ENOENT` is for the caller to judge first. */
 export function fileError(error: unknown, path: string): unknown {
   const code = (error as NodeJS.ErrnoException | null)?.code;
   return typeof code === 'string'

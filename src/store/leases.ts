@@ -4,6 +4,7 @@ import type { Blobs } from './blobs.js';
 import { BatonError, refusal } from '../domain/errors.js';
 import { effectLabel, effectsInWords } from '../domain/effect.js';
 import { isEffectOpen, openEffects } from './effects.js';
+import { exclusively, slotOf } from './exclusive.js';
 import type { AttemptRow, AttemptStore, Fence, Staged } from './port.js';
 import { canonicalJson } from './canonical.js';
 import { attemptRow, fencedRow, fencedUpdate, json, stagedOf, staleLease } from './rows.js';
@@ -15,7 +16,7 @@ type BeatInput = Parameters<AttemptStore['beat']>[0];
 
 /** See the port. Not a worker's write of its work but the start of its authority, hence two rows in one transaction. */
 export function attach(db: Db, { fence, attachment, at }: AttachInput): Promise<AttemptRow> {
-  return db.transaction().execute(async (trx) => {
+  return exclusively(db, slotOf(fence), async (trx) => {
     const { numUpdatedRows } = await fencedUpdate(trx, fence)
       .where('status', 'in', ['provisional', 'live'])
       .set({
@@ -51,12 +52,16 @@ export async function stage(db: Db, bytes: Blobs, input: StageInput): Promise<St
   if (known) return repeated(known, input);
   if (result !== null) await bytes.read(result);
   const staged: Staged = { id: `s-${randomBytes(6).toString('hex')}`, kind, result, failure };
-  const { numUpdatedRows } = await fencedUpdate(db, fence)
-    .where('status', '=', 'live')
-    .where('staged_id', 'is', null)
-    .$if(kind === 'completion', (update) => update.where((eb) => eb.not(eb.exists(isEffectOpen(db, fence)))))
-    .set({ staged_id: staged.id, staged_kind: kind, staged_result: result, staged_failure: json(failure) })
-    .executeTakeFirst();
+  const { numUpdatedRows } = await exclusively(db, slotOf(fence), (trx) =>
+    fencedUpdate(trx, fence)
+      .where('status', '=', 'live')
+      .where('staged_id', 'is', null)
+      .$if(kind === 'completion', (update) =>
+        update.where((eb) => eb.not(eb.exists(isEffectOpen(trx, fence)))),
+      )
+      .set({ staged_id: staged.id, staged_kind: kind, staged_result: result, staged_failure: json(failure) })
+      .executeTakeFirst(),
+  );
   if (numUpdatedRows === 1n) return staged;
   // Somebody was faster: the same holder with a repeat, or the end of the lease.
   const now = await fencedRow(db, fence);

@@ -2,6 +2,7 @@
 import type { Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import { digestOf, sha256 } from './canonical.js';
+import { exclusively } from './exclusive.js';
 import type { Json, RevisionKind, RevisionRow, RevisionStore } from './port.js';
 import type { Db, Tables } from './schema.js';
 
@@ -91,7 +92,7 @@ export function revisionStore(db: Db): RevisionStore {
   return {
     async publish({ tenant, kind, name, revision, content, accept, actor, at }) {
       const digest = digestOf(content);
-      const row = await db.transaction().execute(async (trx) => {
+      const row = await exclusively(db, ['revisions', tenant, kind, name], async (trx) => {
         const equal = await ofName(trx, tenant, kind, name).where('digest', '=', digest).executeTakeFirst();
         const newest = await ofName(trx, tenant, kind, name)
           .orderBy('revision', 'desc')

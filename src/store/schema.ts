@@ -75,8 +75,10 @@ export interface Tables {
   };
   /** Tombstones: claim ids that can never be used again. */
   void_claims: { tenant: string; run: string; claim_id: string; slot: string };
-  /** `bytes` null: they are in a file of that digest. */
+  /** `bytes` null: they are in the object store under that digest. */
   blobs: { digest: string; size: number; bytes: Uint8Array | null };
+  /** An object store within the database, for engines that several machines use. */
+  blob_parts: { digest: string; part: number; bytes: Uint8Array };
   artifacts: {
     seq: Generated<number>;
     tenant: string;

@@ -7,6 +7,7 @@ import type { Blobs } from './blobs.js';
 import { tombstone } from './claims.js';
 import { openEffects } from './effects.js';
 import { unavailable } from './engine-errors.js';
+import { exclusively, slotOf } from './exclusive.js';
 import type { Settled, SettleInput, Staged } from './port.js';
 import { attemptQuery, fencedUpdate, json, stagedOf, staleLease, type JoinedRow } from './rows.js';
 import type { Db } from './schema.js';
@@ -61,7 +62,7 @@ export async function settle(db: Db, bytes: Blobs, input: SettleInput): Promise<
     if (row.end_kind !== null) return recorded(db, row, row.end_kind);
     const decision = await decide(db, bytes, row, input);
     const [workerStatus, leaseStatus] = statusesOf(decision.end);
-    const written = await db.transaction().execute(async (trx) => {
+    const written = await exclusively(db, slotOf(fence), async (trx) => {
       const { numUpdatedRows } = await fencedUpdate(trx, fence)
         .where('status', '=', row.status)
         .where('staged_id', row.staged_id === null ? 'is' : '=', row.staged_id)

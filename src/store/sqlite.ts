@@ -18,8 +18,13 @@ import {
   type QueryResult,
 } from 'kysely';
 import { BatonError } from '../domain/errors.js';
-import { engineError, isBusy, unavailable } from './engine-errors.js';
+import { blobFiles } from './blob-files.js';
+import type { Engine } from './engine.js';
+import { unavailable } from './engine-errors.js';
+import { checkMachine, machineId, MOVED_VARIABLE } from './meta.js';
+import { migrateSqlite } from './migrate.js';
 import type { Db, Tables } from './schema.js';
+import { isBusy, sqliteError } from './sqlite-errors.js';
 
 /** How long a statement waits for other writers before the store counts as unavailable. */
 const BUSY_PATIENCE_MS = 5_000;
@@ -37,7 +42,7 @@ class Connection implements DatabaseConnection {
     try {
       return await whileBusy(() => this.#run<R>(query));
     } catch (error) {
-      throw engineError(error, this.location);
+      throw sqliteError(error, this.location);
     }
   }
 
@@ -120,8 +125,29 @@ async function whileBusy<T>(attempt: () => T, patienceMs = BUSY_PATIENCE_MS): Pr
   }
 }
 
+/** @param file absolute path, or `:memory:` */
+export function sqliteEngine(file: string): Engine {
+  const inMemory = file === ':memory:';
+  return {
+    name: 'sqlite',
+    location: file,
+    large: inMemory ? null : blobFiles(`${file}.blobs`),
+    async open(create) {
+      const db = await openSqlite(file, create);
+      try {
+        await migrateSqlite(db, file);
+        if (!inMemory) await checkMachine(db, file, await machineId(), process.env[MOVED_VARIABLE] === '1');
+        return db;
+      } catch (error) {
+        await db.destroy();
+        throw error;
+      }
+    },
+  };
+}
+
 /**
- * Opens the engine.
+ * Opens the file.
  * @param file path, or `:memory:`
  * @param create false: a file that is not there is refused, so that a mistyped path does not read as an empty store
  * @throws BatonError `StoreUnavailable`
@@ -145,7 +171,7 @@ export async function openSqlite(file: string, create: boolean): Promise<Db> {
     opened.pragma('foreign_keys = ON');
   } catch (error) {
     database?.close();
-    const known = engineError(error, file);
+    const known = sqliteError(error, file);
     // A missing directory, or an engine that was not built for this Node, is a plain error.
     throw known instanceof BatonError
       ? known

@@ -24,7 +24,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const bucket = async (address: string): Promise<BlobStore> => (await blobStoreAt(address, null)) as BlobStore;
+const bucket = async (address: string): Promise<BlobStore> =>
+  (await blobStoreAt(address, { name: 'sqlite', large: null })) as BlobStore;
 const client = () => new S3Client({ endpoint: s3.endpoint, forcePathStyle: true });
 const keysUnder = async (prefix: string): Promise<string[]> => {
   const { Contents = [] } = await client().send(

@@ -1,4 +1,4 @@
-/** SQLite: the conformance suite on a file and in memory, and what is SQLite's own. */
+/** What is SQLite's own; the rest is in conformance.test.ts. */
 import { chmod, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,27 +7,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../src/store/canonical.js';
 import { openStore } from '../../src/store/open.js';
 import { collect } from '../../src/store/verified.js';
-import { storeConformance } from './conformance.js';
 import { attachment, claimInput, fenceOf, settleInput } from './inputs.js';
 
 const scratch = () => mkdtemp(path.join(tmpdir(), 'baton-store-'));
-
-storeConformance('sqlite in memory', async () => {
-  const store = await openStore('sqlite::memory:');
-  return { store, cleanup: () => store.close() };
-});
-
-storeConformance('sqlite in a file', async () => {
-  const directory = await scratch();
-  const store = await openStore(`sqlite:${directory}/x.db`);
-  return {
-    store,
-    async cleanup() {
-      await store.close();
-      await rm(directory, { recursive: true });
-    },
-  };
-});
 
 describe('sqlite', () => {
   let directory: string;
@@ -52,21 +34,15 @@ describe('sqlite', () => {
     }
   };
 
-  it.each([
-    '',
-    'x.db',
-    'postgres://u:secret@h/db',
-    'mysql://h',
-    'sqlite:',
-    'sqlite::mem:',
-    'sqlite:///x',
-    'sqlite:./dir/',
-  ])('refuses the address %j, naming the field and the forms, not the password', async (address) => {
-    const error = await openStore(address).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'InvalidCommand', details: { field: 'store' } });
-    expect(String(error)).toContain('sqlite:./file.db');
-    expect(String(error)).not.toContain('secret');
-  });
+  it.each(['', 'x.db', 'mysql://h', 'sqlite:', 'sqlite::mem:', 'sqlite:///x', 'sqlite:./dir/'])(
+    'refuses the address %j, naming the field and the forms, not the password',
+    async (address) => {
+      const error = await openStore(address).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'InvalidCommand', details: { field: 'store' } });
+      expect(String(error)).toContain('sqlite:./file.db');
+      expect(String(error)).not.toContain('secret');
+    },
+  );
 
   it('keeps all in the file, named from the working directory too', async () => {
     const store = await openStore(`sqlite:${path.relative(process.cwd(), file)}`);

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import getPort from 'get-port';
+import pg from 'pg';
 import { startChild, type Child } from '../../src/server/processes.js';
 
 export interface Postgres {
@@ -51,14 +52,7 @@ export async function startPostgres(): Promise<Postgres> {
       url,
       pid: child.pid,
       async createDatabase(name) {
-        const { default: pg } = await import('pg');
-        const client = new pg.Client({ connectionString: url });
-        await client.connect();
-        try {
-          await client.query(`create database ${pg.escapeIdentifier(name)}`);
-        } finally {
-          await client.end();
-        }
+        await administer(url, `create database ${pg.escapeIdentifier(name)}`);
         return url.replace(/postgres$/, name);
       },
       async stop() {
@@ -78,12 +72,23 @@ export async function startPostgres(): Promise<Postgres> {
   }
 }
 
+/** Runs statements on a connection of its own. */
+export async function administer(url: string, ...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
 /** Under a guard, as all processes of tests are; `setpriv` gives root's place up before Postgres looks. */
 function startServer(bin: string, data: string, dir: string, port: number): Promise<Child> {
   const postgres = path.join(bin, 'postgres');
   const settings = [
     'fsync=off',
-    'max_connections=60',
+    'max_connections=200',
     `unix_socket_directories=${dir}`,
     'listen_addresses=127.0.0.1',
   ];

@@ -65,8 +65,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
 }
 
-/** Not `fetch`: building the program may take longer than the five minutes after which it gives up. */
-function ask(path: string): Promise<unknown> {
+/** Of the suite's desk (global-setup.ts). Not `fetch`: building the program may take longer than the five minutes after which it gives up. */
+export function ask(path: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     get(`${inject('temporalDesk')}${path}`, (response) => {
       let text = '';

@@ -5,9 +5,13 @@
  * I2 at most one lease of a slot that is provisional or live: partial unique index;
  * I3 terminal rows never change, and no attempt goes away: triggers.
  */
-import { sql, type Kysely, type Migration } from 'kysely';
+import { migration, type Rule } from './ddl.js';
 
-const TABLES = [
+/** Lease and attempt name each other: SQLite takes the reference before its table is there, Postgres after. */
+const HOLDER = `FOREIGN KEY (tenant, run, attempt, phase) REFERENCES leases (tenant, run, attempt, phase)
+      DEFERRABLE INITIALLY DEFERRED`;
+
+const tables = (holder: string): readonly string[] => [
   `CREATE TABLE meta (name TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL)`,
 
   `CREATE TABLE revisions (
@@ -38,9 +42,7 @@ const TABLES = [
     PRIMARY KEY (tenant, run, attempt),
     UNIQUE (tenant, run, slot, attempt),
     UNIQUE (tenant, run, attempt, phase),
-    CHECK ((phase = 'over') = (end_kind IS NOT NULL)),
-    FOREIGN KEY (tenant, run, attempt, phase) REFERENCES leases (tenant, run, attempt, phase)
-      DEFERRABLE INITIALLY DEFERRED)`,
+    CHECK ((phase = 'over') = (end_kind IS NOT NULL))${holder})`,
 
   `CREATE TABLE leases (
     tenant TEXT NOT NULL, run TEXT NOT NULL, slot TEXT NOT NULL, attempt TEXT NOT NULL, lease TEXT NOT NULL,
@@ -84,19 +86,28 @@ const TABLES = [
     PRIMARY KEY (tenant, run, command_id))`,
 ];
 
-const TRIGGERS = [
-  `CREATE TRIGGER attempts_final BEFORE UPDATE ON attempts WHEN OLD.phase = 'over'
-   BEGIN SELECT RAISE(ABORT, 'a terminal attempt never changes'); END`,
-  `CREATE TRIGGER leases_final BEFORE UPDATE ON leases WHEN OLD.phase = 'over'
-   BEGIN SELECT RAISE(ABORT, 'a terminal lease never changes'); END`,
-  `CREATE TRIGGER attempts_kept BEFORE DELETE ON attempts
-   BEGIN SELECT RAISE(ABORT, 'attempts are kept for ever'); END`,
-  `CREATE TRIGGER leases_kept BEFORE DELETE ON leases
-   BEGIN SELECT RAISE(ABORT, 'leases are kept for ever'); END`,
+const RULES: readonly Rule[] = [
+  {
+    name: 'attempts_final',
+    table: 'attempts',
+    before: 'UPDATE',
+    when: `OLD.phase = 'over'`,
+    says: 'a terminal attempt never changes',
+  },
+  {
+    name: 'leases_final',
+    table: 'leases',
+    before: 'UPDATE',
+    when: `OLD.phase = 'over'`,
+    says: 'a terminal lease never changes',
+  },
+  { name: 'attempts_kept', table: 'attempts', before: 'DELETE', says: 'attempts are kept for ever' },
+  { name: 'leases_kept', table: 'leases', before: 'DELETE', says: 'leases are kept for ever' },
 ];
 
-export const first: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    for (const statement of [...TABLES, ...TRIGGERS]) await sql.raw(statement).execute(db);
-  },
-};
+export const first = migration((engine) => [
+  ...(engine === 'sqlite'
+    ? tables(`,\n    ${HOLDER}`)
+    : [...tables(''), `ALTER TABLE attempts ADD ${HOLDER}`]),
+  ...RULES,
+]);

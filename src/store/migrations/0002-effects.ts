@@ -3,7 +3,7 @@
  * `committed` and with nothing else, what is committed or rejected never changes, no request is replaced under its key, epochs
  * only rise, nothing goes away, and nobody stages a completion of a slot while an effect of it is open.
  */
-import { sql, type Kysely, type Migration } from 'kysely';
+import { migration, type Rule } from './ddl.js';
 
 const STATEMENTS = [
   `CREATE TABLE effects (
@@ -24,24 +24,34 @@ const STATEMENTS = [
     CHECK ((resolved_by IS NULL) = (resolved_command IS NULL)),
     FOREIGN KEY (tenant, run, slot, attempt) REFERENCES attempts (tenant, run, slot, attempt))`,
   `CREATE INDEX effects_open ON effects (tenant, run, slot) WHERE state IN ('intent', 'accepted', 'unresolved')`,
-
-  `CREATE TRIGGER effects_final BEFORE UPDATE ON effects WHEN OLD.state IN ('committed', 'rejected')
-   BEGIN SELECT RAISE(ABORT, 'a committed or rejected effect never changes'); END`,
-  `CREATE TRIGGER effects_identity BEFORE UPDATE ON effects
-   WHEN NEW.key <> OLD.key OR NEW.request_digest <> OLD.request_digest OR NEW.slot <> OLD.slot
-     OR NEW.name <> OLD.name OR NEW.instance <> OLD.instance OR NEW.epoch < OLD.epoch
-   BEGIN SELECT RAISE(ABORT, 'an effect keeps its key and its request, and its epoch only rises'); END`,
-  `CREATE TRIGGER effects_kept BEFORE DELETE ON effects
-   BEGIN SELECT RAISE(ABORT, 'effects are kept for ever'); END`,
-  `CREATE TRIGGER leases_effects_known BEFORE UPDATE OF staged_kind ON leases
-   WHEN NEW.staged_kind = 'completion' AND OLD.staged_kind IS NULL AND EXISTS (
-     SELECT 1 FROM effects e WHERE e.tenant = NEW.tenant AND e.run = NEW.run AND e.slot = NEW.slot
-       AND e.state IN ('intent', 'accepted', 'unresolved'))
-   BEGIN SELECT RAISE(ABORT, 'a slot with an open effect is not completed'); END`,
 ];
 
-export const effects: Migration = {
-  async up(db: Kysely<unknown>): Promise<void> {
-    for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
+const RULES: readonly Rule[] = [
+  {
+    name: 'effects_final',
+    table: 'effects',
+    before: 'UPDATE',
+    when: `OLD.state IN ('committed', 'rejected')`,
+    says: 'a committed or rejected effect never changes',
   },
-};
+  {
+    name: 'effects_identity',
+    table: 'effects',
+    before: 'UPDATE',
+    when: `NEW.key <> OLD.key OR NEW.request_digest <> OLD.request_digest OR NEW.slot <> OLD.slot
+     OR NEW.name <> OLD.name OR NEW.instance <> OLD.instance OR NEW.epoch < OLD.epoch`,
+    says: 'an effect keeps its key and its request, and its epoch only rises',
+  },
+  { name: 'effects_kept', table: 'effects', before: 'DELETE', says: 'effects are kept for ever' },
+  {
+    name: 'leases_effects_known',
+    table: 'leases',
+    before: 'UPDATE OF staged_kind',
+    when: `NEW.staged_kind = 'completion' AND OLD.staged_kind IS NULL AND EXISTS (
+     SELECT 1 FROM effects e WHERE e.tenant = NEW.tenant AND e.run = NEW.run AND e.slot = NEW.slot
+       AND e.state IN ('intent', 'accepted', 'unresolved'))`,
+    says: 'a slot with an open effect is not completed',
+  },
+];
+
+export const effects = migration(() => [...STATEMENTS, ...RULES]);
