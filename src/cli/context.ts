@@ -7,6 +7,7 @@ import { Option, type Command } from 'commander';
 import type { BatonClient } from '../client/client.js';
 import type { ConnectOptions } from '../server/connect.js';
 import type { Store } from '../store/port.js';
+import { shownAddress } from '../store/location.js';
 import { durationInput } from './input.js';
 
 export const DEFAULT_STORE = 'sqlite:./baton.db';
@@ -28,7 +29,9 @@ export interface Context {
   readonly tenant: string;
   readonly actor: string;
   readonly taskQueue: string;
+  /** May carry a password: `shownStore` is for people, logs and documents. */
   readonly storeUrl: string;
+  readonly shownStore: string;
   readonly timeoutMs: number;
   readonly connectOptions: ConnectOptions;
   store(): Promise<Store>;
@@ -57,6 +60,7 @@ export function addGlobalOptions(program: Command): void {
     .addOption(
       new Option('--store <url>', 'where attempts and artifacts are kept (BATON_STORE)').default(
         env('BATON_STORE', DEFAULT_STORE),
+        JSON.stringify(shownAddress(env('BATON_STORE', DEFAULT_STORE))),
       ),
     )
     .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)'))
@@ -103,6 +107,7 @@ class Opened implements Context {
   readonly actor: string;
   readonly taskQueue: string;
   readonly storeUrl: string;
+  readonly shownStore: string;
   readonly timeoutMs: number;
   readonly connectOptions: ConnectOptions;
   #store: Promise<Store> | undefined;
@@ -117,6 +122,7 @@ class Opened implements Context {
     this.actor = options.actor;
     this.taskQueue = options.taskQueue;
     this.storeUrl = options.store;
+    this.shownStore = shownAddress(options.store);
     this.timeoutMs = durationInput('timeout', options.timeout);
     this.connectOptions = {
       address: options.address,

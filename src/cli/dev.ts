@@ -53,7 +53,7 @@ async function runUntilStopped(
   try {
     const { address, namespace, authorityUrl: authority } = control;
     const ui = server.uiUrl ?? uiOf(address);
-    const { taskQueue, storeUrl: store } = context;
+    const { taskQueue, shownStore: store } = context;
     const ready = {
       ready: true,
       pid: process.pid,

@@ -24,10 +24,10 @@ export function registerWorker(program: Command): void {
           address,
           namespace,
           taskQueue: context.taskQueue,
-          store: context.storeUrl,
+          store: context.shownStore,
           authority,
         };
-        const text = `Control worker ready on ${address}, namespace ${namespace}, task queue ${context.taskQueue}, store ${context.storeUrl}${authority === null ? '' : `, authority check ${authority}`}. Ctrl-C stops it.`;
+        const text = `Control worker ready on ${address}, namespace ${namespace}, task queue ${context.taskQueue}, store ${context.shownStore}${authority === null ? '' : `, authority check ${authority}`}. Ctrl-C stops it.`;
         await write(`${context.json ? JSON.stringify(ready) : text}\n`);
         await Promise.race([stop.asked, control.ended]);
       } finally {

@@ -1,8 +1,8 @@
-import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { defineAgent } from '../../src/agent/types.js';
 import { workflowIdOf } from '../../src/domain/wire.js';
-import { startBaton, type Baton } from '../support/baton.js';
+import { startBaton } from '../support/baton.js';
+import { removeBytes } from '../support/engine.js';
 import { documents, spec } from '../support/definitions.js';
 import { expectInvariants, expectRefused, stateOf } from '../support/invariants.js';
 import { launchDirect, launchNodes, untilSettled } from '../support/steps.js';
@@ -43,7 +43,7 @@ test('S16 a run keeps its pins, byte for byte, whatever is published later', asy
   // Revision 1 goes: whoever needs it is told, and nothing falls back to revision 2.
   await untilSettled(run);
   await run.slot('a').reassign({ workerClass: 'coder', reason: 'x' });
-  remove(baton, prompt?.digest ?? '');
+  await removeBytes(baton.storeUrl, prompt?.digest ?? '');
   const refused = await run
     .slot('a')
     .claim({ workerClass: 'coder', worker: 'w4' })
@@ -67,7 +67,7 @@ test('S16 a host’s claim on damaged pins is no attempt, shows as a failed clai
     a: { launch: [spec({ dispatch: 'queue' })], prompt: 'Gone soon.' },
   });
   const { attachments } = await run.recovery('a');
-  remove(baton, attachments[0]?.digest ?? '');
+  await removeBytes(baton.storeUrl, attachments[0]?.digest ?? '');
   let starts = 0;
   await baton.startHost([defineAgent({ workerClass: 'coder', run: async () => void (starts += 1) })]);
   const failure = await waitFor(async () => (await stateOf(baton, run.run)).state.slots['a']?.claimFailure);
@@ -131,11 +131,3 @@ test('S25 a command before the first workflow task is carried out, and after a r
   });
   await expectInvariants(baton, rolling.run);
 });
-
-/** Takes bytes out of the store behind its back. */
-function remove(baton: Baton, digest: string): void {
-  const database = new Database(baton.storeUrl.slice('sqlite:'.length));
-  database.pragma('foreign_keys = OFF');
-  expect(database.prepare('delete from blobs where digest = ?').run(digest).changes).toBe(1);
-  database.close();
-}

@@ -1,4 +1,4 @@
-/** One SQLite file and several real processes: first open, claims of one slot, death in the middle of a write. */
+/** One store and several real processes: first open, claims of one slot; death in the middle of a write to files. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,17 +9,76 @@ import { openStore } from '../../src/store/open.js';
 import { startNode, stopAll } from '../support/processes.js';
 import { waitFor } from '../support/wait.js';
 import { compileChild } from './compiled.js';
+import { SHARED } from './engines.js';
 import { attachment, claimInput, fenceOf } from './inputs.js';
 
 const START_MS = 60_000;
 
-describe('several processes on one file', { timeout: 180_000 }, () => {
-  let child: Awaited<ReturnType<typeof compileChild>>;
-  beforeAll(async () => {
-    child = await compileChild();
-  });
-  afterAll(() => child.remove());
+let child: Awaited<ReturnType<typeof compileChild>>;
+beforeAll(async () => {
+  child = await compileChild();
+});
+afterAll(() => child.remove());
 
+/** Starts the processes, lets them go at once, and gives what each printed. */
+async function race(url: string, mode: string, count: number): Promise<Record<string, unknown>[]> {
+  const names = Array.from({ length: count }, (_, index) => `w${index}`);
+  const children = await Promise.all(
+    names.map((name) => startNode(child.file, [mode, url, name], { stdin: true })),
+  );
+  await Promise.all(children.map((one) => one.ready(/^ready$/, START_MS)));
+  for (const one of children) one.write('go\n');
+  return Promise.all(
+    children.map(async (one) => JSON.parse(await one.ready('json', START_MS)) as Record<string, unknown>),
+  );
+}
+
+for (const { name, missing, place: placeOf } of SHARED)
+  describe.skipIf(missing !== null)(`several processes on ${name}`, { timeout: 180_000 }, () => {
+    let url: string;
+    let remove: () => Promise<void>;
+    beforeEach(async () => {
+      ({ url, remove } = await placeOf());
+    });
+    afterEach(async () => {
+      await stopAll();
+      await remove();
+    });
+
+    it('all succeed in opening a fresh store at once, and get one key', async () => {
+      const answers = await race(url, 'open', 8);
+      expect(new Set(answers.map((answer) => answer.key)).size).toBe(1);
+      expect(answers[0]?.key).toMatch(/^[0-9a-f]{64}$/);
+    });
+
+    it('of 25 claimants of one slot exactly one gets the lease', async () => {
+      await (await openStore(url)).close();
+      const answers = await race(url, 'claim', 25);
+      const outcomes = answers.map((answer) => answer.outcome);
+      expect(outcomes.filter((outcome) => outcome === 'live')).toHaveLength(1);
+      // Refused at the claim, or at the attachment by a later claim that made the row void.
+      expect(
+        outcomes.filter((outcome) => outcome === 'AlreadyLeased' || outcome === 'StaleLease'),
+      ).toHaveLength(24);
+      const store = await openStore(url);
+      const rows = await store.attempts.list('acme', 'r1');
+      expect(rows.map((row) => row.leaseStatus)).toEqual(['live']);
+      expect(rows[0]?.epoch).toBe(answers.find((answer) => answer.outcome === 'live')?.epoch);
+      await store.close();
+    });
+
+    it('of 25 claimants of a slot with a live lease all are refused', async () => {
+      const store = await openStore(url);
+      const fence = fenceOf(await store.attempts.claim(claimInput({ claimId: 'first' })));
+      await store.attempts.attach({ fence, attachment: attachment(), at: 1 });
+      const answers = await race(url, 'claim', 25);
+      expect(answers.map((answer) => answer.outcome)).toEqual(Array(25).fill('AlreadyLeased'));
+      expect(await store.attempts.list('acme', 'r1')).toHaveLength(1);
+      await store.close();
+    });
+  });
+
+describe('several processes on one file', { timeout: 180_000 }, () => {
   let directory: string;
   let url: string;
   beforeEach(async () => {
@@ -29,51 +88,6 @@ describe('several processes on one file', { timeout: 180_000 }, () => {
   afterEach(async () => {
     await stopAll(); // before the directory goes, not after
     await rm(directory, { recursive: true });
-  });
-
-  /** Starts the processes, lets them go at once, and gives what each printed. */
-  async function race(mode: string, count: number): Promise<Record<string, unknown>[]> {
-    const names = Array.from({ length: count }, (_, index) => `w${index}`);
-    const children = await Promise.all(
-      names.map((name) => startNode(child.file, [mode, url, name], { stdin: true })),
-    );
-    await Promise.all(children.map((one) => one.ready(/^ready$/, START_MS)));
-    for (const one of children) one.write('go\n');
-    return Promise.all(
-      children.map(async (one) => JSON.parse(await one.ready('json', START_MS)) as Record<string, unknown>),
-    );
-  }
-
-  it('all succeed in opening a fresh file at once, and get one key', async () => {
-    const answers = await race('open', 8);
-    expect(new Set(answers.map((answer) => answer.key)).size).toBe(1);
-    expect(answers[0]?.key).toMatch(/^[0-9a-f]{64}$/);
-  });
-
-  it('of 25 claimants of one slot exactly one gets the lease', async () => {
-    await (await openStore(url)).close();
-    const answers = await race('claim', 25);
-    const outcomes = answers.map((answer) => answer.outcome);
-    expect(outcomes.filter((outcome) => outcome === 'live')).toHaveLength(1);
-    // Refused at the claim, or at the attachment by a later claim that made the row void.
-    expect(
-      outcomes.filter((outcome) => outcome === 'AlreadyLeased' || outcome === 'StaleLease'),
-    ).toHaveLength(24);
-    const store = await openStore(url);
-    const rows = await store.attempts.list('acme', 'r1');
-    expect(rows.map((row) => row.leaseStatus)).toEqual(['live']);
-    expect(rows[0]?.epoch).toBe(answers.find((answer) => answer.outcome === 'live')?.epoch);
-    await store.close();
-  });
-
-  it('of 25 claimants of a slot with a live lease all are refused', async () => {
-    const store = await openStore(url);
-    const fence = fenceOf(await store.attempts.claim(claimInput({ claimId: 'first' })));
-    await store.attempts.attach({ fence, attachment: attachment(), at: 1 });
-    const answers = await race('claim', 25);
-    expect(answers.map((answer) => answer.outcome)).toEqual(Array(25).fill('AlreadyLeased'));
-    expect(await store.attempts.list('acme', 'r1')).toHaveLength(1);
-    await store.close();
   });
 
   it('a process killed while it puts bytes leaves whole bytes or none', async () => {

@@ -1,7 +1,4 @@
-/** A whole Baton on the shared server: store file, control worker, client, hosts, all ended after the test. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
+/** A whole Baton on the shared server: store (of the file's engine), control worker, client, hosts, all ended after the test. */
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
@@ -12,6 +9,7 @@ import { startControlWorker } from '../../src/host/control.js';
 import { startHost, type Host, type HostOptions } from '../../src/host/host.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/port.js';
+import { storePlace } from './engine.js';
 import { sharedServer } from './server.js';
 
 export interface Baton {
@@ -44,9 +42,9 @@ export async function startBaton(
   options: { control?: boolean; address?: string; maxCachedWorkflows?: number } = {},
 ): Promise<Baton> {
   const address = options.address ?? (await sharedServer()).address;
-  const dir = await mkdtemp(path.join(os.tmpdir(), 'baton-test-'));
+  const place = await storePlace();
   const id = randomBytes(4).toString('hex');
-  const storeUrl = `sqlite:${path.join(dir, 'baton.db')}`;
+  const storeUrl = place.url;
   const store = await openStore(storeUrl);
   const connection = await Connection.connect({ address });
   const native = await NativeConnection.connect({ address });
@@ -104,7 +102,7 @@ export async function startBaton(
       await native.close();
       await connection.close();
       await store.close();
-      await rm(dir, { recursive: true, force: true });
+      await place.remove();
     },
   };
   open.add(baton);

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { shownAddress } from '../../store/location.js';
 import { BatonError } from '../../domain/errors.js';
 import { DEFAULT_STORE, type Context } from '../context.js';
 import { jsonText, write } from '../output.js';
@@ -85,7 +86,8 @@ function projectFolder(stated: string | undefined): string {
 }
 
 async function keepOpen(stage: Stage, reporter: Reporter, run: string, signal: AbortSignal): Promise<void> {
-  const { temporal, storeUrl, baton } = stage;
+  const { temporal, baton } = stage;
+  const storeUrl = shownAddress(stage.storeUrl);
   const at = `--address ${temporal.address} --namespace ${temporal.namespace} --store ${storeUrl} --tenant ${baton.tenant}`;
   reporter.say(
     `\nAll of it runs on. Look at it in the UI, or with\n  baton show ${run} ${at}\nCtrl-C ends everything.`,

@@ -106,12 +106,17 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     const { profile } = context.connectOptions;
     const shared = [
       ...['--address', temporal.address, '--namespace', temporal.namespace],
-      ...['--store', storeUrl, '--task-queue', taskQueue],
+      ...['--task-queue', taskQueue],
       ...(profile === undefined ? [] : ['--profile', profile]),
     ];
     const startNode = async (name: string, args: readonly string[]): Promise<Child> => {
       const logFile = path.join(workdir, `${name}.log`);
-      const child = await startChild(process.execPath, args, { name, logFile });
+      const child = await startChild(process.execPath, args, {
+        name,
+        logFile,
+        // Not in the arguments, which everybody on the machine can list: it may carry a password.
+        env: { ...process.env, BATON_STORE: storeUrl },
+      });
       cleanups.push(() => child.stop());
       return child;
     };

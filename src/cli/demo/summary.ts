@@ -1,5 +1,6 @@
 /** The demo's last words: checks, slots, attempts, notes and where to look, as one JSON document or for people. */
 import Table from 'cli-table3';
+import { shownAddress } from '../../store/location.js';
 import type { AttemptView } from '../../agent/types.js';
 import type { SlotShown } from '../../client/show.js';
 import { colours as pc } from '../colours.js';
@@ -64,7 +65,7 @@ export function summarise(
       ui: run.ui ?? stage.server.uiUrl,
       running: at.keep || !stage.server.owned,
     },
-    store: { url: stage.storeUrl, kept: at.storeKept },
+    store: { url: shownAddress(stage.storeUrl), kept: at.storeKept },
     checks,
   };
 }

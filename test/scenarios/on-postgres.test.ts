@@ -1,0 +1,24 @@
+/** The scenarios that depend on the store most, once more on Postgres: the very tests of their own files. */
+import { describe } from 'vitest';
+import { noPostgres } from '../support/databases.js';
+import { useEngine } from '../support/engine.js';
+
+useEngine('postgres');
+
+const FILES = {
+  S1: () => import('./authority.test.js'),
+  S7: () => import('./half-a-claim.test.js'),
+  S14: () => import('./poison.test.js'),
+  S15: () => import('./tenants.test.js'),
+  S16: () => import('./continuity.test.js'),
+  S20: () => import('./cancel.test.js'),
+  S24: () => import('./sizes.test.js'),
+  S27: () => import('./everything-restarts.test.js'),
+};
+
+describe.skipIf(noPostgres !== null)(noPostgres === null ? 'on Postgres' : `skipped: ${noPostgres}`, () => {
+  for (const [scenario, load] of Object.entries(FILES))
+    describe(scenario, async () => {
+      await load();
+    });
+});
