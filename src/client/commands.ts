@@ -26,6 +26,8 @@ import { runNotFound, type Session } from './session.js';
 const places = new Places(5);
 /** How long a run that is over may take to say what it answered to a command. */
 const CLOSED_ANSWER_MS = 3_000;
+/** How far the clocks of caller and server may be apart: a run that closed longer than this before a command cannot know it. */
+const CLOCKS_MS = 60_000;
 
 /** A command id of the caller's, checked, or a fresh one. */
 export const commandIdOf = (given: string | undefined): string =>
@@ -80,6 +82,7 @@ async function deliver(
     const what = `no answer to \`${name}\` within ${timeoutMs} ms (${why})`;
     return BatonError.of('OutcomeUnknown', what, facts, { cause });
   };
+  const sentAt = Date.now();
   let sent = 0;
   const once = async (): Promise<CommandAnswer> => {
     const left = until - performance.now();
@@ -92,7 +95,7 @@ async function deliver(
     } catch (error) {
       if (isTimeout(error)) throw unknown('is the control worker running?', error);
       if (refusalIn(error)) throw toBatonError(error);
-      if (isNotFound(error)) return afterNotFound(session, command, fresh && sent === 1);
+      if (isNotFound(error)) return afterNotFound(session, command, fresh ? sentAt : null);
       if (grpcStatus(error) === GRPC.unavailable && sent > 1) throw unknown('the server went away', error);
       throw error;
     }
@@ -120,8 +123,16 @@ function isWorthRepeating(error: unknown): boolean {
   return status === GRPC.failedPrecondition || status === GRPC.resourceExhausted;
 }
 
-/** "Not found" and "already completed" are one answer of the server's: look which it is. */
-async function afterNotFound(session: Session, command: Command, neverSent: boolean): Promise<CommandAnswer> {
+/**
+ * "Not found" and "already completed" are one answer of the server's: look which it is. Nor does it tell that the command was
+ * never carried out: Temporal's client repeats by itself what got no answer, and the run may have ended on the command meanwhile.
+ * @param firstSentAt when a command that nobody knew before was sent first, by this machine's clock; null: it may be older
+ */
+async function afterNotFound(
+  session: Session,
+  command: Command,
+  firstSentAt: number | null,
+): Promise<CommandAnswer> {
   const { client, tenant } = session;
   const { run } = command;
   const view = await describeExecution(client, { tenant, run });
@@ -133,7 +144,7 @@ async function afterNotFound(session: Session, command: Command, neverSent: bool
     if (row && row.status !== 'running') throw closed(run, row.status);
     throw runNotFound(session, run);
   }
-  if (!neverSent) {
+  if (firstSentAt === null || (view.closedAt ?? firstSentAt) >= firstSentAt - CLOCKS_MS) {
     const earlier = await answerOfClosed(session, command);
     if (earlier) return earlier;
   }

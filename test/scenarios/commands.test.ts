@@ -66,6 +66,32 @@ test.each(['with the store’s log of answers', 'without it'])(
   },
 );
 
+test('a command that ended its run and whose answer was lost between the tries of Temporal’s own client is no RunClosed', async () => {
+  const baton = await startBaton();
+  const run = await launchNodes(baton, { a: { launch: [spec({ ttl: '60s' })] } });
+  const service = baton.temporal.workflowService;
+  const update = service.updateWorkflowExecution.bind(service);
+  let lost = 0;
+  // The first try is carried out; what the second one hears is all that the caller gets.
+  service.updateWorkflowExecution = (async (request: Parameters<typeof update>[0]) => {
+    await update(request);
+    await baton.temporal.workflow
+      .getHandle(workflowIdOf(baton.tenant, run.run))
+      .result()
+      .catch(() => undefined);
+    lost += 1;
+    throw Object.assign(new Error('5 NOT_FOUND: workflow execution already completed'), {
+      code: 5,
+      details: 'workflow execution already completed',
+      metadata: { get: () => [] },
+    });
+  }) as unknown as typeof service.updateWorkflowExecution;
+  const answer = await run.slot('a').cancel({ reason: 'enough' });
+  expect(answer).toMatchObject({ slot: 'a', state: 'cancelled' });
+  expect(lost).toBe(1);
+  await expectInvariants(baton, run.run);
+});
+
 test('a claim without an answer is OutcomeUnknown, and repeated later with the same id it is carried out once', async () => {
   const baton = await startBaton({ control: false });
   const run = await launchDirect(baton, { ttl: '60s' });

@@ -16,6 +16,7 @@ const LATER: readonly ErrorCode[] = [
   'LeaseNotTerminal',
   'RollingOver',
   'OutcomeUnknown',
+  'RunClosed',
 ];
 
 export interface Followed {
