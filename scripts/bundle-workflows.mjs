@@ -6,7 +6,14 @@ import path from 'node:path';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const entry = path.join(root, 'dist/workflows/index.js');
-const output = path.join(root, 'dist/workflow-bundle.js');
+/** The second one is for control workers with payload codecs: it encodes the texts of failures too. */
+const bundles = [
+  { output: path.join(root, 'dist/workflow-bundle.js'), converters: {} },
+  {
+    output: path.join(root, 'dist/workflow-bundle-encoded.js'),
+    converters: { failureConverterPath: path.join(root, 'dist/workflows/failure-converter.cjs') },
+  },
+];
 
 async function newest(dir) {
   let latest = 0;
@@ -41,15 +48,17 @@ const sources = Math.max(
   await newest(path.join(root, 'dist/src/domain')),
   (await stat(fileURLToPath(import.meta.url))).mtimeMs,
 );
-const built = await stat(output).then(
-  (s) => s.mtimeMs,
-  () => 0,
-);
-if (built <= sources) {
+for (const { output, converters } of bundles) {
+  const built = await stat(output).then(
+    (s) => s.mtimeMs,
+    () => 0,
+  );
+  if (built > sources) continue;
   const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
   const { code } = await bundleWorkflowCode({
     workflowsPath: entry,
     payloadConverterPath: path.join(root, 'dist/workflows/payload-converter.js'),
+    ...converters,
     preloadModules: await rules(),
     webpackConfigHook: keepPreloads,
     logger: new DefaultLogger('WARN'),

@@ -20,6 +20,14 @@ interface GlobalOptions {
   readonly address?: string;
   readonly namespace?: string;
   readonly profile?: string;
+  readonly configFile?: string;
+  readonly apiKey?: string;
+  readonly tls?: boolean;
+  readonly tlsCertPath?: string;
+  readonly tlsKeyPath?: string;
+  readonly tlsCaPath?: string;
+  readonly tlsServerName?: string;
+  readonly codec?: string;
   readonly taskQueue: string;
   readonly timeout: string;
 }
@@ -33,7 +41,8 @@ export interface Context {
   readonly storeUrl: string;
   readonly shownStore: string;
   readonly timeoutMs: number;
-  readonly connectOptions: ConnectOptions;
+  /** With the codecs of `--codec`, which are loaded at first use. */
+  connectOptions(): Promise<ConnectOptions>;
   store(): Promise<Store>;
   /** Connected, or `TemporalUnavailable`. */
   client(): Promise<BatonClient>;
@@ -66,6 +75,23 @@ export function addGlobalOptions(program: Command): void {
     .addOption(new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)'))
     .addOption(new Option('--namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)'))
     .addOption(new Option('--profile <name>', "profile of Temporal's configuration file (TEMPORAL_PROFILE)"))
+    .addOption(new Option('--config-file <path>', "Temporal's configuration file (TEMPORAL_CONFIG_FILE)"))
+    .addOption(
+      new Option('--api-key <key>', 'Temporal API key; better by TEMPORAL_API_KEY, which `ps` does not show'),
+    )
+    .addOption(new Option('--tls', 'TLS to the server (TEMPORAL_TLS)'))
+    .addOption(new Option('--no-tls', 'no TLS, whatever is configured'))
+    .addOption(new Option('--tls-cert-path <file>', 'client certificate (TEMPORAL_TLS_CLIENT_CERT_PATH)'))
+    .addOption(new Option('--tls-key-path <file>', 'its key (TEMPORAL_TLS_CLIENT_KEY_PATH)'))
+    .addOption(new Option('--tls-ca-path <file>', "server's authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"))
+    .addOption(
+      new Option('--tls-server-name <name>', "name in the server's certificate (TEMPORAL_TLS_SERVER_NAME)"),
+    )
+    .addOption(
+      new Option('--codec <module>', 'ES module that exports `payloadCodecs` (BATON_CODEC)').default(
+        process.env['BATON_CODEC'] || undefined,
+      ),
+    )
     .addOption(
       new Option('--task-queue <name>', 'task queue of the control worker (BATON_TASK_QUEUE)').default(
         env('BATON_TASK_QUEUE', 'baton'),
@@ -109,7 +135,8 @@ class Opened implements Context {
   readonly storeUrl: string;
   readonly shownStore: string;
   readonly timeoutMs: number;
-  readonly connectOptions: ConnectOptions;
+  readonly #connect: Omit<ConnectOptions, 'payloadCodecs'>;
+  readonly #codec: string | undefined;
   #store: Promise<Store> | undefined;
   readonly #closers: (() => Promise<void>)[] = [];
 
@@ -124,11 +151,17 @@ class Opened implements Context {
     this.storeUrl = options.store;
     this.shownStore = shownAddress(options.store);
     this.timeoutMs = durationInput('timeout', options.timeout);
-    this.connectOptions = {
-      address: options.address,
-      namespace: options.namespace,
-      profile: options.profile,
-    };
+    const { address, namespace, profile, configFile, apiKey, tls } = options;
+    const { tlsCertPath, tlsKeyPath, tlsCaPath, tlsServerName } = options;
+    const files = { tlsCertPath, tlsKeyPath, tlsCaPath, tlsServerName };
+    this.#connect = { address, namespace, profile, configFile, apiKey, tls, ...files };
+    this.#codec = options.codec;
+  }
+
+  async connectOptions(): Promise<ConnectOptions> {
+    if (this.#codec === undefined) return this.#connect;
+    const { loadCodecs } = await import('../server/codec.js');
+    return { ...this.#connect, payloadCodecs: await loadCodecs(this.#codec) };
   }
 
   async store(): Promise<Store> {
@@ -144,20 +177,21 @@ class Opened implements Context {
 
   async client(): Promise<BatonClient> {
     const { connect } = await import('../server/connect.js');
-    const [connected, store] = await Promise.all([connect(this.connectOptions), this.store()]);
+    const options = await this.connectOptions();
+    const [connected, store] = await Promise.all([connect(options), this.store()]);
     this.#closers.push(() => connected.close());
     return this.#over(connected.client, store, connected.address);
   }
 
   async offlineClient(): Promise<BatonClient> {
-    const [{ loadConnection }, { Client, Connection }] = await Promise.all([
+    const [{ loadConnection, clientOver }, { Connection }] = await Promise.all([
       import('../server/connect.js'),
       import('@temporalio/client'),
     ]);
-    const { options, namespace, address } = loadConnection(this.connectOptions);
-    const connection = Connection.lazy({ ...options, connectTimeout: 3_000 });
+    const loaded = loadConnection(await this.connectOptions());
+    const connection = Connection.lazy({ ...loaded.options, connectTimeout: 3_000 });
     this.#closers.push(() => connection.close());
-    return this.#over(new Client({ connection, namespace }), await this.store(), address);
+    return this.#over(clientOver(connection, loaded), await this.store(), loaded.address);
   }
 
   async #over(

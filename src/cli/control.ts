@@ -13,10 +13,14 @@ export interface RunningControl {
   stop(): Promise<void>;
 }
 
-/** @param given `address` of a server that was just started; `authority` where the authority check is to listen */
+/** @param given `address` of a server that was found, `plain` when it was started here; `authority` where the authority check is to listen */
 export async function runControl(
   context: Context,
-  given: { readonly address?: string; readonly authority?: AuthorityEndpoint } = {},
+  given: {
+    readonly address?: string;
+    readonly plain?: boolean;
+    readonly authority?: AuthorityEndpoint;
+  } = {},
 ): Promise<RunningControl> {
   const { address, authority } = given;
   const [
@@ -35,7 +39,9 @@ export async function runControl(
     telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} } },
     shutdownSignals: [],
   });
-  const options = { ...context.connectOptions, ...(address === undefined ? {} : { address }) };
+  // A development server that was just started speaks no TLS, whatever is configured for others.
+  const started = address === undefined ? {} : { address, ...(given.plain ? { tls: false } : {}) };
+  const options = { ...(await context.connectOptions()), ...started };
   // Says at once, and in our words, when no server answers.
   await (await connect(options)).close();
   const loaded = loadConnection(options);
@@ -46,6 +52,7 @@ export async function runControl(
     namespace: loaded.namespace,
     store,
     taskQueue: context.taskQueue,
+    dataConverter: { payloadCodecs: [...loaded.payloadCodecs] },
     ...(authority ? { authority } : {}),
   }).catch(async (error: unknown) => {
     // A port that is taken is told at once, and not after the connection's own end.

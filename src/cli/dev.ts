@@ -49,7 +49,11 @@ async function runUntilStopped(
   stopped: Promise<unknown>,
 ): Promise<void> {
   const { runControl } = await import('./control.js');
-  const control = await runControl(context, { address: server.address, ...endpoint });
+  const control = await runControl(context, {
+    address: server.address,
+    plain: server.owned,
+    ...endpoint,
+  });
   try {
     const { address, namespace, authorityUrl: authority } = control;
     const ui = server.uiUrl ?? uiOf(address);
@@ -109,11 +113,12 @@ async function findServer(
   const uiPort = options.uiPort === undefined ? undefined : integerInput('ui-port', options.uiPort);
   const own =
     port !== undefined || uiPort !== undefined || options.dataFile !== undefined || options.memory === true;
-  const common = { ...context.connectOptions, onProgress };
+  const connecting = await context.connectOptions();
+  const common = { ...connecting, onProgress };
   if (!own) {
-    const there = await connect(context.connectOptions).catch((error: unknown) => {
+    const there = await connect(connecting).catch((error: unknown) => {
       // A configured server is used or reported; only the default address may be empty.
-      if (loadConnection(context.connectOptions).configured) throw error;
+      if (loadConnection(connecting).configured) throw error;
       return null;
     });
     await there?.close();

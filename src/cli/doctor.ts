@@ -30,21 +30,29 @@ async function examine(context: Context, fix: boolean): Promise<readonly Check[]
   if (store.status === 'failed') {
     const { connect } = await import('../server/connect.js');
     const server = await attempt('server', async () => {
-      const connected = await connect(context.connectOptions);
+      const connected = await connect(await context.connectOptions());
       await connected.close();
-      return connected.address;
+      return withSecurity(connected);
     });
     return [server, store];
   }
   let client;
+  let server: Check;
   try {
     client = await context.client();
+    server = await attempt('server', async () => {
+      const { loadConnection } = await import('../server/connect.js');
+      return withSecurity(loadConnection(await context.connectOptions()));
+    });
   } catch (error) {
     return [failed('server', error), store];
   }
   const { examineServer } = await import('../client/doctor.js');
-  return [store, ...(await examineServer(client, { fix }))];
+  return [server, store, ...(await examineServer(client, { fix }))];
 }
+
+const withSecurity = ({ address, security }: { address: string; security: readonly string[] }): string =>
+  `${address}${security.length === 0 ? '' : ` (${security.join(', ')})`}`;
 
 async function attempt(check: string, work: () => Promise<string>): Promise<Check> {
   try {

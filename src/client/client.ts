@@ -9,6 +9,7 @@ import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
 import type { Store } from '../store/port.js';
 import { launch, type Launched, type LaunchRequest } from './launch.js';
 import { listRuns, type RunListed } from './list.js';
+import { batonClientOver } from './converter.js';
 import { RunHandle } from './run-handle.js';
 import { storeOfPlugins, type Session } from './session.js';
 
@@ -63,7 +64,7 @@ export class BatonClient {
       );
     };
     this.#session = {
-      client,
+      client: batonClientOver(client),
       tenant: checkId('tenant', options.tenant),
       actor: checkId('actor', options.actor ?? os.userInfo().username),
       taskQueue: options.taskQueue ?? DEFAULT_TASK_QUEUE,

@@ -2,15 +2,14 @@
  * The control worker: runs the run workflow from the prebuilt bundle, and the activities that need no host (settling,
  * direct claims and their attachments).
  */
-import { existsSync, readFileSync } from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import type { NativeConnection } from '@temporalio/worker';
 import { makeClaimSlot } from '../../activities/claim-slot.js';
 import { makeControlActivities } from '../../activities/control.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
-import { BatonError } from '../domain/errors.js';
+import { builtFile } from '../client/built.js';
+import { batonClientOver, clientConverter, hasCodecs, workerConverter } from '../client/converter.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
 import { startAuthorityServer } from '../effects/authority-server.js';
 import { authorityCheck } from '../effects/check.js';
@@ -26,6 +25,8 @@ export interface ControlWorkerOptions {
   readonly taskQueue?: string;
   /** Default: one over `connection`. */
   readonly client?: Client;
+  /** Its codecs and external storage are used for the runs' payloads, which stay plain JSON before them. Default: none. */
+  readonly dataConverter?: Pick<DataConverter, 'payloadCodecs' | 'externalStorage'>;
   /** Serves the authority check over HTTP, for effect owners in other processes. Default: not. */
   readonly authority?: AuthorityEndpoint;
   /** Runs kept in memory; another run's task replays its history first. Default: what Temporal's SDK takes for the memory. */
@@ -53,7 +54,14 @@ export interface ControlWorker extends Running {
  */
 export async function startControlWorker(options: ControlWorkerOptions): Promise<ControlWorker> {
   const { connection, store, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE } = options;
-  const client = options.client ?? new Client({ connection, namespace });
+  const client = options.client
+    ? batonClientOver(options.client)
+    : new Client({
+        connection,
+        namespace,
+        dataConverter: clientConverter(options.dataConverter),
+      });
+  const dataConverter = workerConverter(options.dataConverter);
   const endpoint = options.authority
     ? await startAuthorityServer({ ...options.authority, check: authorityCheck({ store, client }) })
     : null;
@@ -61,7 +69,13 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     connection,
     namespace,
     taskQueue,
-    workflowBundle: { codePath: bundlePath() },
+    // Texts of failures are encoded by the workflow's own converter, which is part of its bundle.
+    workflowBundle: {
+      codePath: builtFile(
+        hasCodecs(options.dataConverter) ? 'workflow-bundle-encoded.js' : 'workflow-bundle.js',
+      ),
+    },
+    ...(dataConverter ? { dataConverter } : {}),
     activities: {
       ...makeControlActivities({ store, client }),
       claimSlot: makeClaimSlot({ store }),
@@ -89,28 +103,4 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
       await ended.catch(() => undefined);
     },
   };
-}
-
-/** `dist/workflow-bundle.js` of this package, whether this file runs from source or compiled. */
-function bundlePath(): string {
-  let dir = path.dirname(fileURLToPath(import.meta.url));
-  while (!isPackageRoot(dir)) {
-    const parent = path.dirname(dir);
-    if (parent === dir)
-      throw new BatonError(
-        'Internal',
-        'the package temporal-baton is not complete: no package.json. Install it again.',
-      );
-    dir = parent;
-  }
-  const bundle = path.join(dir, 'dist', 'workflow-bundle.js');
-  if (!existsSync(bundle))
-    throw new BatonError('Internal', `there is no workflow bundle at ${bundle}. Run \`npm run build\`.`);
-  return bundle;
-}
-
-function isPackageRoot(dir: string): boolean {
-  const file = path.join(dir, 'package.json');
-  if (!existsSync(file)) return false;
-  return (JSON.parse(readFileSync(file, 'utf8')) as { name?: string }).name === 'temporal-baton';
 }

@@ -6,11 +6,13 @@ import { randomBytes } from 'node:crypto';
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { Runtime, type NativeConnection, type Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeClaimSlot } from '../../activities/claim-slot.js';
 import { within } from '../../activities/claims-shared.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
 import type { AgentDefinition } from '../agent/types.js';
+import { batonClientOver, clientConverter, workerConverter } from '../client/converter.js';
 import { BatonError } from '../domain/errors.js';
 import { checkId } from '../domain/text.js';
 import { classQueue, DEFAULT_TASK_QUEUE, hostQueue as hostQueueOf } from '../domain/wire.js';
@@ -28,6 +30,8 @@ export interface HostOptions {
   readonly connection: NativeConnection;
   /** Default: one over `connection`. */
   readonly client?: Client;
+  /** See `ControlWorkerOptions.dataConverter`; the same codecs everywhere. */
+  readonly dataConverter?: Pick<DataConverter, 'payloadCodecs' | 'externalStorage'>;
   /** Default `default`. */
   readonly namespace?: string;
   readonly store: Store;
@@ -59,11 +63,23 @@ export async function startHost(options: HostOptions): Promise<Host> {
   checkAgents(agents);
   const host = hostName(options.host);
   const hostQueue = hostQueueOf(taskQueue, host);
-  const client = options.client ?? new Client({ connection, namespace });
+  const client = options.client
+    ? batonClientOver(options.client)
+    : new Client({
+        connection,
+        namespace,
+        dataConverter: clientConverter(options.dataConverter),
+      });
+  const dataConverter = workerConverter(options.dataConverter);
   const logger = Runtime.instance().logger;
   const owner = options.owner === undefined ? null : checkId('owner', options.owner);
   const roster = new Roster({ agents, host, hostQueue, owner, client, store, logger });
-  const common = { connection, namespace, maxCachedWorkflows: 0 };
+  const common = {
+    connection,
+    namespace,
+    maxCachedWorkflows: 0,
+    ...(dataConverter ? { dataConverter } : {}),
+  };
   const claimSlot = makeClaimSlot({ store, host: roster });
   const [own, ...classes] = await createInnerWorkers([
     {

@@ -114,10 +114,12 @@ export class BatonPlugin extends SimplePlugin {
     const connection = worker.connection;
     if (!connection)
       throw new BatonError('Internal', 'the Worker has no connection, so Baton cannot run beside it.');
-    const namespace = worker.options.namespace;
+    const { namespace, loadedDataConverter } = worker.options;
     const common = {
       connection,
       namespace,
+      // What the user encrypts in his own workflows he expects to be encrypted in ours.
+      dataConverter: loadedDataConverter,
       store: await this[PLUGIN_STORE](),
       ...(taskQueue === undefined ? {} : { taskQueue }),
     };

@@ -5,7 +5,15 @@
  */
 import net from 'node:net';
 import { Client, Connection, type ConnectionOptions } from '@temporalio/client';
-import { loadClientConnectConfig, type LoadClientProfileOptions } from '@temporalio/envconfig';
+import type { DataConverter, PayloadCodec } from '@temporalio/common';
+import {
+  loadClientConfigProfile,
+  toClientOptions,
+  type ClientConfigProfile,
+  type ClientConnectConfig,
+  type LoadClientProfileOptions,
+} from '@temporalio/envconfig';
+import { clientConverter } from '../client/converter.js';
 import { BatonError } from '../domain/errors.js';
 
 export const DEFAULT_ADDRESS = '127.0.0.1:7233';
@@ -20,9 +28,34 @@ export interface ConnectOptions {
   readonly namespace?: string | undefined;
   /** Profile of Temporal's configuration file. Default: TEMPORAL_PROFILE, then `default`. */
   readonly profile?: string | undefined;
+  /** Temporal's configuration file. Default: TEMPORAL_CONFIG_FILE, then where Temporal's own tools look for it. */
+  readonly configFile?: string | undefined;
+  /** Default: TEMPORAL_API_KEY, then the file. With one, TLS is on unless it is turned off. */
+  readonly apiKey?: string | undefined;
+  /** Default: TEMPORAL_TLS, then the file; on as soon as anything of TLS is given. */
+  readonly tls?: boolean | undefined;
+  /** Files in PEM: the client's certificate and its key, for mTLS, and the authority that the server is checked by. */
+  readonly tlsCertPath?: string | undefined;
+  readonly tlsKeyPath?: string | undefined;
+  readonly tlsCaPath?: string | undefined;
+  /** Name that the server's certificate must have. Default: the address's. */
+  readonly tlsServerName?: string | undefined;
+  /** Codecs that payloads go through, as in the control worker and the hosts. Default: none. */
+  readonly payloadCodecs?: readonly PayloadCodec[] | undefined;
   /** Environment to read. Default: this process's. */
   readonly env?: NodeJS.ProcessEnv;
 }
+
+/** Options under the names that Temporal's own configuration has for them; it then does the rest. */
+const VARIABLES = {
+  configFile: 'TEMPORAL_CONFIG_FILE',
+  apiKey: 'TEMPORAL_API_KEY',
+  tls: 'TEMPORAL_TLS',
+  tlsCertPath: 'TEMPORAL_TLS_CLIENT_CERT_PATH',
+  tlsKeyPath: 'TEMPORAL_TLS_CLIENT_KEY_PATH',
+  tlsCaPath: 'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
+  tlsServerName: 'TEMPORAL_TLS_SERVER_NAME',
+} as const satisfies Partial<Record<keyof ConnectOptions, string>>;
 
 /** What both `Connection.connect` and the worker's `NativeConnection.connect` take. */
 export type TemporalConnectionOptions = Pick<ConnectionOptions, 'tls' | 'metadata'> & {
@@ -37,6 +70,9 @@ export interface LoadedConnection {
   readonly configured: boolean;
   /** Pass it to `NativeConnection.connect` for a worker. */
   readonly options: TemporalConnectionOptions;
+  /** What is known of how it is protected; no secret in it. */
+  readonly security: readonly string[];
+  readonly payloadCodecs: readonly PayloadCodec[];
 }
 
 export interface TemporalConnection extends LoadedConnection {
@@ -52,20 +88,18 @@ export interface TemporalConnection extends LoadedConnection {
 export function loadConnection(options: ConnectOptions = {}): LoadedConnection {
   const env = options.env ?? process.env;
   const load: LoadClientProfileOptions = {
-    overrideEnvVars: Object.fromEntries(
-      Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
-    ) as Record<string, string>,
+    overrideEnvVars: environmentOf(env, options),
     ...(options.profile === undefined ? {} : { profile: options.profile }),
   };
-  let config: ReturnType<typeof loadClientConnectConfig>;
+  let config: ClientConnectConfig;
   try {
-    config = readProfile(load);
+    config = toClientOptions(checked(readProfile(load)));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw new BatonError(
       'InvalidCommand',
       `Temporal's configuration cannot be read: ${message} [profile=${options.profile ?? env['TEMPORAL_PROFILE'] ?? 'default'}]. ` +
-        'Correct the file (TEMPORAL_CONFIG_FILE) or name another profile.',
+        'Correct the file (TEMPORAL_CONFIG_FILE), the certificates that are named, or name another profile.',
       { field: 'profile' },
       { cause: error },
     );
@@ -84,7 +118,48 @@ export function loadConnection(options: ConnectOptions = {}): LoadedConnection {
       ...(typeof apiKey === 'string' ? { apiKey } : {}),
       ...(metadata === undefined ? {} : { metadata: metadata }),
     },
+    security: securityOf(config.connectionOptions, options.payloadCodecs ?? []),
+    payloadCodecs: options.payloadCodecs ?? [],
   };
+}
+
+/** The options that are given, as the environment of a process that is to connect in the same way. */
+export function connectionVariables(options: ConnectOptions): Record<string, string> {
+  const names = Object.keys(VARIABLES) as (keyof typeof VARIABLES)[];
+  return Object.fromEntries(
+    names.flatMap((option) => {
+      const value = options[option];
+      return value === undefined || value === '' ? [] : [[VARIABLES[option], String(value)]];
+    }),
+  );
+}
+
+/** Empty variables count as unset, and options win over variables. */
+function environmentOf(env: NodeJS.ProcessEnv, options: ConnectOptions): Record<string, string> {
+  const set = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  return { ...(Object.fromEntries(set) as Record<string, string>), ...connectionVariables(options) };
+}
+
+/** What Temporal's own reader takes without a word although it cannot be meant. */
+function checked(profile: ClientConfigProfile): ClientConfigProfile {
+  const { tls } = profile;
+  if (tls && !tls.disabled && (tls.clientCert === undefined) !== (tls.clientKey === undefined))
+    throw new Error(
+      `a client certificate needs both a certificate and a key, and the ${tls.clientKey === undefined ? 'key' : 'certificate'} is missing`,
+    );
+  return profile;
+}
+
+function securityOf(
+  { tls, apiKey }: Pick<ClientConnectConfig['connectionOptions'], 'tls' | 'apiKey'>,
+  codecs: readonly PayloadCodec[],
+): string[] {
+  const certified = typeof tls === 'object' && tls?.clientCertPair;
+  return [
+    ...(tls ? [certified ? 'TLS with a client certificate' : 'TLS'] : []),
+    ...(apiKey === undefined ? [] : ['API key']),
+    ...(codecs.length === 0 ? [] : ['payload codec']),
+  ];
 }
 
 /**
@@ -108,19 +183,28 @@ export async function connectTo(loaded: LoadedConnection): Promise<TemporalConne
   return {
     ...loaded,
     connection,
-    client: new Client({ connection, namespace: loaded.namespace }),
+    client: clientOver(connection, loaded),
     close: () => connection.close(),
   };
 }
 
+/** A client that speaks through the codecs of the configuration. */
+export function clientOver(
+  connection: Connection,
+  { namespace, payloadCodecs }: Pick<LoadedConnection, 'namespace' | 'payloadCodecs'>,
+): Client {
+  const dataConverter = clientConverter({ payloadCodecs: [...payloadCodecs] }) as DataConverter;
+  return new Client({ connection, namespace, ...(payloadCodecs.length > 0 ? { dataConverter } : {}) });
+}
+
 /** envconfig throws a TypeError on a file without any profile; such a file says nothing, like an absent one. */
-function readProfile(load: LoadClientProfileOptions): ReturnType<typeof loadClientConnectConfig> {
+function readProfile(load: LoadClientProfileOptions): ClientConfigProfile {
   try {
-    return loadClientConnectConfig(load);
+    return loadClientConfigProfile(load);
   } catch (error) {
     const named = load.profile ?? load.overrideEnvVars?.['TEMPORAL_PROFILE'];
     if (!(error instanceof TypeError) || named !== undefined) throw error;
-    return loadClientConnectConfig({ ...load, disableFile: true });
+    return loadClientConfigProfile({ ...load, disableFile: true });
   }
 }
 

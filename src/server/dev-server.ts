@@ -110,7 +110,14 @@ async function untilUsable(child: Child, options: DevServerOptions, address: str
 async function notUsable(address: string, namespace: string, names: readonly string[]): Promise<unknown> {
   try {
     // Without the user's configuration: their TLS and API key are for another server.
-    const server = await connectTo({ address, namespace, configured: true, options: { address } });
+    const server = await connectTo({
+      address,
+      namespace,
+      configured: true,
+      security: [],
+      payloadCodecs: [],
+      options: { address },
+    });
     try {
       await server.connection.withDeadline(Date.now() + 3_000, async () => {
         await server.connection.workflowService.describeNamespace({ namespace });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { BatonClient } from '../../client/client.js';
 import { BatonError } from '../../domain/errors.js';
 import type { Context } from '../context.js';
-import { connect, type TemporalConnection } from '../../server/connect.js';
+import { connect, connectionVariables, type TemporalConnection } from '../../server/connect.js';
 import { ensureServer, type TemporalServer } from '../../server/find.js';
 import { startChild, type Child } from '../../server/processes.js';
 import { openStore } from '../../store/open.js';
@@ -70,10 +70,11 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup().catch(() => undefined);
   };
   const failed = new AbortController();
+  const { payloadCodecs: _codecs, ...connecting } = await context.connectOptions();
   const signal = AbortSignal.any([options.signal, failed.signal]);
   try {
     const starting = ensureServer({
-      ...context.connectOptions,
+      ...connecting,
       dataFile: path.join(workdir, 'temporal.db'),
       onProgress: (message) => reporter.progress(message),
     });
@@ -88,7 +89,11 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       `Temporal server at ${server.address}${server.owned ? ' (started for the demo)' : ''}, UI ${server.uiUrl ?? 'unknown'}`,
     );
 
-    const temporal = await connect({ ...context.connectOptions, address: server.address });
+    const temporal = await connect({
+      ...connecting,
+      address: server.address,
+      ...(server.owned ? { tls: false } : {}),
+    });
     cleanups.push(() => temporal.close());
     const storeUrl = options.store ?? `sqlite:${path.join(workdir, 'baton.db')}`;
     const store = await openStore(storeUrl);
@@ -103,7 +108,14 @@ export async function setStage(options: StageOptions): Promise<Stage> {
       ...(server.uiUrl === null ? {} : { ui: server.uiUrl }),
     });
 
-    const { profile } = context.connectOptions;
+    const { profile } = connecting;
+    const env = {
+      ...process.env,
+      // Not in the arguments, which everybody on the machine can list: they may carry a password.
+      BATON_STORE: storeUrl,
+      ...connectionVariables(connecting),
+      ...(server.owned ? { TEMPORAL_TLS: 'false' } : {}),
+    };
     const shared = [
       ...['--address', temporal.address, '--namespace', temporal.namespace],
       ...['--task-queue', taskQueue],
@@ -111,12 +123,7 @@ export async function setStage(options: StageOptions): Promise<Stage> {
     ];
     const startNode = async (name: string, args: readonly string[]): Promise<Child> => {
       const logFile = path.join(workdir, `${name}.log`);
-      const child = await startChild(process.execPath, args, {
-        name,
-        logFile,
-        // Not in the arguments, which everybody on the machine can list: it may carry a password.
-        env: { ...process.env, BATON_STORE: storeUrl },
-      });
+      const child = await startChild(process.execPath, args, { name, logFile, env });
       cleanups.push(() => child.stop());
       return child;
     };
