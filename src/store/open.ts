@@ -1,5 +1,6 @@
 /** Opens a store by its address and puts the verb groups together. */
 import { artifactStore } from './artifacts.js';
+import { auditLog } from './audit.js';
 import { attemptStore } from './attempts.js';
 import { BLOBS_VARIABLE, blobStoreAt } from './blob-location.js';
 import { blobs } from './blobs.js';
@@ -52,6 +53,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     artifacts: guarded(artifactStore(db, bytes), whileOpen),
     effects: guarded(effectStore(db), whileOpen),
     commands: guarded(commandLog(db), whileOpen),
+    audit: guarded(auditLog(db), whileOpen),
     async key() {
       whileOpen();
       // A failed read is not kept: the next call asks again.

@@ -398,6 +398,56 @@ export interface CommandLog {
   }): Promise<Json>;
 }
 
+/** How a command ended. `unknown`: it failed on the way, and may have been carried out or may be yet. */
+export const VERDICTS = ['accepted', 'refused', 'unknown'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** One command and its verdict, without anything that the command carried. */
+export interface AuditEntry {
+  readonly tenant: string;
+  /** Null for what is of no run. Whether the tenant has such a run is not said. */
+  readonly run: string | null;
+  readonly slot: string | null;
+  /** As the client was told; see `Authorize`. */
+  readonly actor: string;
+  /** Name of the command, or of a read that was refused by the policy. */
+  readonly command: string;
+  /** Null when the caller chose none and no answer told one. */
+  readonly commandId: string | null;
+  readonly verdict: Verdict;
+  /** Error code; null for what was accepted. */
+  readonly code: string | null;
+  /** Why it was refused, in words. */
+  readonly reason: string | null;
+  readonly at: number;
+}
+
+export interface AuditRow extends AuditEntry {
+  /** Number of the entry in the store; later ones are higher. */
+  readonly entry: number;
+}
+
+export interface AuditQuery {
+  readonly tenant: string;
+  readonly run?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly verdict?: Verdict | undefined;
+  /** Not before this time, in epoch milliseconds. */
+  readonly since?: number | undefined;
+  /** Only entries with a lower number: the next page. */
+  readonly before?: number | undefined;
+  /** Most entries. */
+  readonly limit: number;
+}
+
+/** What was commanded, by whom, and what became of it: a refusal leaves no trace elsewhere. Entries never change. */
+export interface AuditLog {
+  /** A command that was accepted before under the same id is not written again. */
+  record(entry: AuditEntry): Promise<void>;
+  /** Newest first. */
+  list(query: AuditQuery): Promise<readonly AuditRow[]>;
+}
+
 export interface Store {
   readonly revisions: RevisionStore;
   readonly runs: RunStore;
@@ -405,6 +455,7 @@ export interface Store {
   readonly artifacts: ArtifactStore;
   readonly effects: EffectStore;
   readonly commands: CommandLog;
+  readonly audit: AuditLog;
   /** Secret of this store, made once: signs lease tokens. */
   key(): Promise<Uint8Array>;
   /** For diagnostics: engine and where it is, no secret. */

@@ -2,7 +2,7 @@
 import type { Generated, Kysely } from 'kysely';
 import type { EffectState } from '../domain/effect.js';
 import type { EndKind, LeaseStatus, RunStatus, WorkerStatus } from '../domain/types.js';
-import type { ArtifactKind, RevisionKind, Staged } from './port.js';
+import type { ArtifactKind, RevisionKind, Staged, Verdict } from './port.js';
 
 export interface Tables {
   meta: { name: string; value: Uint8Array };
@@ -128,6 +128,20 @@ export interface Tables {
     name: string;
     digest: string;
     answer: string;
+    at: number;
+  };
+  /** `run` null: of no run. */
+  audit: {
+    seq: Generated<number>;
+    tenant: string;
+    run: string | null;
+    slot: string | null;
+    actor: string;
+    command: string;
+    command_id: string | null;
+    verdict: Verdict;
+    code: string | null;
+    reason: string | null;
     at: number;
   };
 }

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import type { Store } from '../../src/store/port.js';
 import { artifactCases } from './cases/artifacts.js';
+import { auditCases } from './cases/audit.js';
 import { claimCases } from './cases/claims.js';
 import { documentCases } from './cases/documents.js';
 import { effectCases } from './cases/effects.js';
@@ -32,6 +33,7 @@ export function storeConformance(name: string, open: () => Promise<OpenedStore>)
     describe('settle', () => settleCases(store));
     describe('artifacts', () => artifactCases(store));
     describe('effects', () => effectCases(store));
+    describe('audit', () => auditCases(store));
     describe('revisions, runs and commands', () => documentCases(store));
   });
 }
