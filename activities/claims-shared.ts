@@ -4,6 +4,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import type { Info } from '@temporalio/activity';
+import { within } from '../src/access/within.js';
 import { BatonError, ERROR_CODES } from '../src/domain/errors.js';
 import type { PerformInput } from '../src/domain/wire.js';
 import type { AttemptRef } from '../src/domain/types.js';
@@ -82,23 +83,6 @@ export function toActivityFailure(error: unknown): ApplicationFailure {
     details: [known.details],
     cause: error instanceof Error ? error : undefined,
   });
-}
-
-/**
- * Waits for a call at most `ms` milliseconds; then rejects with what `late` makes. The call itself goes on: its late
- * answer or error is dropped, never an unhandled rejection.
- */
-export async function within<T>(call: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(late()), ms);
-  });
-  try {
-    return await Promise.race([call, bound]);
-  } finally {
-    clearTimeout(timer);
-    call.catch(() => undefined);
-  }
 }
 
 /** {@link within} for a store call: no answer in time is `StoreUnavailable`. */

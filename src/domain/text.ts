@@ -18,10 +18,14 @@ export const MAX_INLINE_BYTES = 64 * 1024;
 export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value);
 export const isBlank = (text: string): boolean => BLANK.test(text);
 
-/** Any text as one that may be recorded: what no store keeps replaced, and cut to {@link MAX_TEXT}. */
-export const recordable = (text: string): string =>
+/**
+ * Any text as one that may be recorded: what no store keeps replaced, and cut.
+ *
+ * @param max most code points, default {@link MAX_TEXT}
+ */
+export const recordable = (text: string, max = MAX_TEXT): string =>
   Array.from(text.replace(/\0|\p{Surrogate}/gu, '\uFFFD'))
-    .slice(0, MAX_TEXT)
+    .slice(0, max)
     .join('');
 
 /** Length in code points, as a person counts characters. */

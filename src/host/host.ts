@@ -9,7 +9,7 @@ import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { Runtime, type NativeConnection, type Worker, type WorkerOptions } from '@temporalio/worker';
 import { makeClaimSlot } from '../../activities/claim-slot.js';
-import { within } from '../../activities/claims-shared.js';
+import { within } from '../access/within.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
 import type { AgentDefinition } from '../agent/types.js';
 import { batonClientOver, clientConverter, workerConverter } from '../client/converter.js';

@@ -12,7 +12,8 @@ import {
   ActivityResetError,
 } from '@temporalio/client';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { within, type Held } from '../../activities/claims-shared.js';
+import type { Held } from '../../activities/claims-shared.js';
+import { within } from '../access/within.js';
 import type { Authority } from '../agent/authority.js';
 import { BatonError } from '../domain/errors.js';
 import type { Json } from '../store/port.js';

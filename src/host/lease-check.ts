@@ -1,6 +1,7 @@
 /** Whether a lease whose token the server no longer knows is over, or only moving to the run's next execution. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { within, type Held } from '../../activities/claims-shared.js';
+import type { Held } from '../../activities/claims-shared.js';
+import { within } from '../access/within.js';
 import { isTerminalLease } from '../domain/types.js';
 import { workflowIdOf } from '../domain/wire.js';
 import type { Fence, Store } from '../store/port.js';
