@@ -88,8 +88,8 @@ function checkAttachment(content: string, bytes: Uint8Array, source: Source, fie
   }
 }
 
-/** A regular file's UTF-8 text, byte for byte (a byte order mark stays). */
-async function readText(path: string, limit: number, where: Record<string, unknown>): Promise<string> {
+/** A regular file's UTF-8 text, byte for byte (a byte order mark stays). @param limit in bytes */
+export async function readText(path: string, limit: number, where: Record<string, unknown>): Promise<string> {
   const refuse = (what: string, cause?: unknown) => {
     const error = BatonError.of('InvalidCommand', `${path} ${what}`, where);
     return cause === undefined ? error : new BatonError(error.code, error.message, error.details, { cause });
@@ -113,7 +113,8 @@ async function readText(path: string, limit: number, where: Record<string, unkno
   }
 }
 
-function documentsOf(text: string, file: string): readonly unknown[] {
+/** The documents of a YAML or JSON text. @param file for messages @throws BatonError `InvalidCommand`, `TooLarge` */
+export function documentsOf(text: string, file: string): readonly unknown[] {
   const documents: unknown[] = [];
   for (const [index, document] of parse(text, file).entries()) {
     const problem = document.errors[0] ?? document.warnings[0];

@@ -52,6 +52,10 @@ export const ERROR_CODES = {
     'The prior worker is owned by another actor.',
     'Ask the owner to give the command.',
   ),
+  NotAuthorized: refused(
+    'The policy does not let the actor do that.',
+    'Ask whoever keeps the policy, or give the command as another actor.',
+  ),
   NoCompatibleLaunchSpec: refused(
     'No launch specification of the slot admits that worker class.',
     'Name a class that one of the specifications admits.',

@@ -116,6 +116,8 @@ export interface ClaimSlotInput {
     readonly worker: string;
     readonly owner: string | null;
     readonly commandId: string;
+    /** Who gave the command. Absent: scheduled by an earlier version. */
+    readonly actor?: string;
   } | null;
 }
 
