@@ -4,6 +4,7 @@
  * handed to a worker, and writes provisional rows only: authority comes with the attachment.
  */
 import { activityInfo } from '@temporalio/activity';
+import { assertAuthorized, AUTHORIZE_ACTIVITY_MS, type Authorize } from '../src/access/authorize.js';
 import { BatonError } from '../src/domain/errors.js';
 import type { Activities, ClaimSlotInput } from '../src/domain/wire.js';
 import type { AttemptRef } from '../src/domain/types.js';
@@ -23,15 +24,22 @@ const STORE_LIMIT_MS = 4_000;
 /**
  * @param options.store where the rows go
  * @param options.host the host that takes offers; absent on a control worker, which serves direct claims only
+ * @param options.authorize asked before a direct claim, also one that came past the client; null allows all
  * @returns the activity. It fails with type = code: `StoreUnavailable` and `HostFull` are retried by Temporal,
- *   `PinsDamaged`, `AlreadyLeased`, `StaleLease` are not.
+ *   `PinsDamaged`, `AlreadyLeased`, `StaleLease`, `NotAuthorized` are not.
  */
-export function makeClaimSlot(options: { store: Store; host?: HostPort }): Activities['claimSlot'] {
-  const { store, host } = options;
+export function makeClaimSlot(options: {
+  store: Store;
+  host?: HostPort;
+  authorize?: Authorize | null;
+}): Activities['claimSlot'] {
+  const { store, host, authorize = null } = options;
   return async function claimSlot(input) {
     try {
-      if (input.direct)
+      if (input.direct) {
+        if (authorize) await assertMayClaim(authorize, input, input.direct);
         return await writeClaim(store, input, { ...input.direct, hostQueue: activityInfo().taskQueue });
+      }
       if (!host)
         throw new BatonError('Internal', 'an offer to a worker class came to a worker that hosts no agents');
       return await claimForHost(store, input, host);
@@ -39,6 +47,20 @@ export function makeClaimSlot(options: { store: Store; host?: HostPort }): Activ
       throw toActivityFailure(error);
     }
   };
+}
+
+async function assertMayClaim(
+  authorize: Authorize,
+  { tenant, run, slot, workerClass }: ClaimSlotInput,
+  { actor, owner }: NonNullable<ClaimSlotInput['direct']>,
+): Promise<void> {
+  if (actor === undefined) {
+    const what = 'a run of an earlier version does not say who claims; claim again';
+    throw BatonError.of('NotAuthorized', what, { tenant, run, slot });
+  }
+  const where = { name: 'claim', kind: 'command', tenant, run, slot, class: workerClass } as const;
+  const command = { ...where, ...(owner === null ? {} : { owner }) };
+  await assertAuthorized(authorize, command, actor, AUTHORIZE_ACTIVITY_MS);
 }
 
 async function claimForHost(store: Store, input: ClaimSlotInput, host: HostPort): Promise<AttemptRef> {

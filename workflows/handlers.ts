@@ -107,7 +107,8 @@ export class Handlers {
     const { machine } = this;
     const slot = machine.state.slots[command.slot];
     if (!slot) throw new RangeError(`no slot ${command.slot}`);
-    const direct = { worker: command.worker, owner: command.owner ?? null, commandId: command.commandId };
+    const { worker, owner = null, commandId, actor } = command;
+    const direct = { worker, owner, commandId, actor };
     try {
       const attempt = await this.offers.claimDirectly(
         slot,

@@ -8,6 +8,7 @@ import type { NativeConnection } from '@temporalio/worker';
 import { makeClaimSlot } from '../../activities/claim-slot.js';
 import { makeControlActivities } from '../../activities/control.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
+import { accessOf, type AccessOptions } from '../access/options.js';
 import { builtFile } from '../client/built.js';
 import { batonClientOver, clientConverter, hasCodecs, workerConverter } from '../client/converter.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
@@ -16,7 +17,8 @@ import { authorityCheck } from '../effects/check.js';
 import type { Store } from '../store/port.js';
 import { createInnerWorker, stopWorker, type Running } from './workers.js';
 
-export interface ControlWorkerOptions {
+/** The hook is asked before direct claims and settled effects, which this worker carries out, whoever sent them. */
+export interface ControlWorkerOptions extends AccessOptions {
   readonly connection: NativeConnection;
   /** Default `default`. */
   readonly namespace?: string;
@@ -50,7 +52,7 @@ export interface ControlWorker extends Running {
  * Makes a control worker; it polls once `run()` is called. Any number of them may serve one task queue.
  *
  * @throws BatonError `Internal` when the workflow bundle has not been built, `InvalidCommand` when the authority check cannot
- *   listen where it is asked to
+ *   listen where it is asked to, or the policy file is not valid
  */
 export async function startControlWorker(options: ControlWorkerOptions): Promise<ControlWorker> {
   const { connection, store, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE } = options;
@@ -62,6 +64,8 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
         dataConverter: clientConverter(options.dataConverter),
       });
   const dataConverter = workerConverter(options.dataConverter);
+  // Read now: a worker that only finds out at a claim that its policy is not valid would refuse them all.
+  const authorize = await accessOf(options)();
   const endpoint = options.authority
     ? await startAuthorityServer({ ...options.authority, check: authorityCheck({ store, client }) })
     : null;
@@ -77,8 +81,8 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     },
     ...(dataConverter ? { dataConverter } : {}),
     activities: {
-      ...makeControlActivities({ store, client }),
-      claimSlot: makeClaimSlot({ store }),
+      ...makeControlActivities({ store, client, authorize }),
+      claimSlot: makeClaimSlot({ store, authorize }),
       performAttempt: makePerformAttempt({ store }),
     },
     maxConcurrentActivityTaskExecutions: 200,

@@ -4,6 +4,7 @@
  */
 import { SimplePlugin } from '@temporalio/plugin';
 import type { Worker } from '@temporalio/worker';
+import { ACCESS_OF_PLUGIN, accessOf, type Access, type AccessOptions } from '../access/options.js';
 import type { AgentDefinition } from '../agent/types.js';
 import { BatonError } from '../domain/errors.js';
 import { checkFields } from '../domain/text.js';
@@ -16,7 +17,8 @@ import { isInnerWorker, stopStarting, whenStopping, type Running } from './worke
 /** Where a client finds the plugin's store: a property `() => Promise<Store>`. */
 export const PLUGIN_STORE = Symbol.for('temporal-baton.store');
 
-export interface BatonPluginOptions {
+/** `authorize` and `policy` are for the control worker, and for every client that takes its store from the plugin and has none of its own. */
+export interface BatonPluginOptions extends AccessOptions {
   /** Where attempts, leases and artifacts are kept: a URL (`sqlite:./baton.db`), or an open store, which stays the caller's. */
   readonly store: string | Store;
   /** Agents to host. Default: none. */
@@ -41,6 +43,8 @@ const FIELDS: readonly (keyof BatonPluginOptions)[] = [
   'control',
   'taskQueue',
   'authority',
+  'authorize',
+  'policy',
   'host',
   'owner',
   'drain',
@@ -52,6 +56,7 @@ export class BatonPlugin extends SimplePlugin {
   /** The user's Workers that have been started with this plugin. */
   readonly #seen = new WeakSet<Worker>();
   #store: Promise<Store> | undefined;
+  readonly [ACCESS_OF_PLUGIN]: Access;
 
   constructor(options: BatonPluginOptions) {
     super({ name: 'temporal-baton' });
@@ -61,6 +66,7 @@ export class BatonPlugin extends SimplePlugin {
         field: 'store',
       });
     this.#options = options;
+    this[ACCESS_OF_PLUGIN] = accessOf(options);
   }
 
   /** Opens the store at first need, once. */
@@ -123,7 +129,11 @@ export class BatonPlugin extends SimplePlugin {
       store: await this[PLUGIN_STORE](),
       ...(taskQueue === undefined ? {} : { taskQueue }),
     };
-    if (control) inner.push(await startControlWorker({ ...common, ...(authority ? { authority } : {}) }));
+    const authorize = await this[ACCESS_OF_PLUGIN]();
+    if (control) {
+      const more = { ...(authority ? { authority } : {}), ...(authorize ? { authorize } : {}) };
+      inner.push(await startControlWorker({ ...common, ...more }));
+    }
     if (agents.length === 0) return;
     inner.push(
       await startHost({

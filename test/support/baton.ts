@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { afterEach } from 'vitest';
+import type { AccessOptions } from '../../src/access/options.js';
 import type { AgentDefinition } from '../../src/agent/types.js';
 import { BatonClient } from '../../src/client/client.js';
 import { startControlWorker } from '../../src/host/control.js';
@@ -22,7 +23,7 @@ export interface Baton {
   readonly native: NativeConnection;
   /** Client of an actor, default `ada`; `tenant` for another tenant's. */
   as(actor?: string, options?: { tenant?: string; timeoutMs?: number }): BatonClient;
-  startControl(): Promise<() => Promise<void>>;
+  startControl(access?: AccessOptions): Promise<() => Promise<void>>;
   startHost(agents: readonly AgentDefinition[], options?: Partial<HostOptions>): Promise<Host>;
   stop(): Promise<void>;
 }
@@ -85,10 +86,12 @@ export async function startBaton(
       clients.push(client);
       return client;
     },
-    startControl: async () => {
+    startControl: async (access = {}) => {
       const { maxCachedWorkflows } = options;
       const cached = maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows };
-      return running(await startControlWorker({ connection: native, store, taskQueue, ...cached }));
+      return running(
+        await startControlWorker({ connection: native, store, taskQueue, ...cached, ...access }),
+      );
     },
     startHost: async (agents, hostOptions = {}) => {
       const host = await startHost({ connection: native, store, taskQueue, agents, ...hostOptions });
