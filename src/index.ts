@@ -3,6 +3,7 @@
  * Agents and hosts come through `temporal-baton/worker`.
  */
 export { BatonClient, LaunchedRun, type BatonClientOptions } from './client/client.js';
+export type { AuditRequest, AuditView } from './client/audit.js';
 export { RunHandle } from './client/run-handle.js';
 export {
   SlotHandle,
@@ -21,6 +22,9 @@ export type { Launched, LaunchRequest } from './client/launch.js';
 export type { RunListed } from './client/list.js';
 export type { RunShown, SlotShown } from './client/show.js';
 
+export { COMMANDS, READS } from './access/actions.js';
+export type { ActionAsked, ActionName, CommandName, ReadName } from './access/actions.js';
+export type { Authorize, AuthorizeAnswer } from './access/authorize.js';
 export { BatonError, END_CODES, ERROR_CODES, isErrorCode } from './domain/errors.js';
 export type { ErrorCode, ErrorDetails, ExitCode } from './domain/errors.js';
 export { DEFAULT_TASK_QUEUE, SEARCH_ATTRIBUTES, type DryRun } from './domain/wire.js';
@@ -47,5 +51,5 @@ export type { ArtifactView, AttemptView, EffectView, Handoff, PlanStep, Trust } 
 export { recoveryMarkdown, type RecoveryHeading, type RecoveryOptions } from './agent/recovery.js';
 export type { Published } from './definitions/publish.js';
 export { openStore, type StoreOptions } from './store/open.js';
-export { ARTIFACT_KINDS } from './store/port.js';
-export type { ArtifactKind, ArtifactRef, ArtifactRow, Json, Store } from './store/port.js';
+export { ARTIFACT_KINDS, VERDICTS } from './store/port.js';
+export type { ArtifactKind, ArtifactRef, ArtifactRow, Json, Store, Verdict } from './store/port.js';

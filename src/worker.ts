@@ -1,4 +1,6 @@
 /** Door `temporal-baton/worker`: what runs agents. Loads Temporal's native worker; the main door does not. */
+export type { ActionAsked, ActionName } from './access/actions.js';
+export type { Authorize, AuthorizeAnswer } from './access/authorize.js';
 export { BatonPlugin, type BatonPluginOptions } from './host/plugin.js';
 export { startHost, type Host, type HostOptions } from './host/host.js';
 export {

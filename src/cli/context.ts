@@ -29,6 +29,7 @@ interface GlobalOptions {
   readonly tlsServerName?: string;
   readonly codec?: string;
   readonly taskQueue: string;
+  readonly policy?: string;
   readonly timeout: string;
 }
 
@@ -37,6 +38,8 @@ export interface Context {
   readonly tenant: string;
   readonly actor: string;
   readonly taskQueue: string;
+  /** Path of the policy file; undefined: everything is allowed. */
+  readonly policy: string | undefined;
   /** May carry a password: `shownStore` is for people, logs and documents. */
   readonly storeUrl: string;
   readonly shownStore: string;
@@ -97,6 +100,11 @@ export function addGlobalOptions(program: Command): void {
         env('BATON_TASK_QUEUE', 'baton'),
       ),
     )
+    .addOption(
+      new Option('--policy <file>', 'who may do what, as YAML (BATON_POLICY; default: all may)').default(
+        process.env['BATON_POLICY'] || undefined,
+      ),
+    )
     .addOption(new Option('--timeout <duration>', 'longest wait for the answer of a command').default('10s'));
 }
 
@@ -125,13 +133,14 @@ export function action<A extends unknown[]>(
 }
 
 /** Commands that only read: for them a store file that is not there is a mistyped path, not a store to be made. */
-const READS = new Set(['show', 'list', 'watch', 'attempts', 'artifacts', 'recovery', 'effects']);
+const READS = new Set(['show', 'list', 'watch', 'attempts', 'artifacts', 'recovery', 'effects', 'audit']);
 
 class Opened implements Context {
   readonly json: boolean;
   readonly tenant: string;
   readonly actor: string;
   readonly taskQueue: string;
+  readonly policy: string | undefined;
   readonly storeUrl: string;
   readonly shownStore: string;
   readonly timeoutMs: number;
@@ -148,6 +157,7 @@ class Opened implements Context {
     this.tenant = options.tenant;
     this.actor = options.actor;
     this.taskQueue = options.taskQueue;
+    this.policy = options.policy;
     this.storeUrl = options.store;
     this.shownStore = shownAddress(options.store);
     this.timeoutMs = durationInput('timeout', options.timeout);
@@ -200,9 +210,10 @@ class Opened implements Context {
     address: string,
   ): Promise<BatonClient> {
     const { BatonClient } = await import('../client/client.js');
-    const { tenant, actor, taskQueue, timeoutMs } = this;
+    const { tenant, actor, taskQueue, timeoutMs, policy } = this;
     const ui = uiOf(address);
-    return new BatonClient(client, { tenant, actor, store, taskQueue, timeoutMs, ...(ui ? { ui } : {}) });
+    const more = { ...(ui ? { ui } : {}), ...(policy === undefined ? {} : { policy }) };
+    return new BatonClient(client, { tenant, actor, store, taskQueue, timeoutMs, ...more });
   }
 
   async close(): Promise<void> {

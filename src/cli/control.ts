@@ -54,6 +54,7 @@ export async function runControl(
     taskQueue: context.taskQueue,
     dataConverter: { payloadCodecs: [...loaded.payloadCodecs] },
     ...(authority ? { authority } : {}),
+    ...(context.policy === undefined ? {} : { policy: context.policy }),
   }).catch(async (error: unknown) => {
     // A port that is taken is told at once, and not after the connection's own end.
     await connection.close();

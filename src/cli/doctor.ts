@@ -26,15 +26,16 @@ async function examine(context: Context, fix: boolean): Promise<readonly Check[]
     const { engine, location } = (await context.store()).describe();
     return `${engine} at ${location}`;
   });
+  const policy = await policyCheck(context);
   // Without a store there is nothing to settle and no client to make; the server can be looked at all the same.
-  if (store.status === 'failed') {
+  if (store.status === 'failed' || policy?.status === 'failed') {
     const { connect } = await import('../server/connect.js');
     const server = await attempt('server', async () => {
       const connected = await connect(await context.connectOptions());
       await connected.close();
       return withSecurity(connected);
     });
-    return [server, store];
+    return [server, store, ...(policy ? [policy] : [])];
   }
   let client;
   let server: Check;
@@ -48,7 +49,17 @@ async function examine(context: Context, fix: boolean): Promise<readonly Check[]
     return [failed('server', error), store];
   }
   const { examineServer } = await import('../client/doctor.js');
-  return [server, store, ...(await examineServer(client, { fix }))];
+  return [server, store, ...(policy ? [policy] : []), ...(await examineServer(client, { fix }))];
+}
+
+/** Null without a policy. One that is not valid refuses every command, the doctor's own looks too. */
+async function policyCheck({ policy }: Context): Promise<Check | null> {
+  if (policy === undefined) return null;
+  return attempt('policy', async () => {
+    const { loadPolicy } = await import('../access/policy.js');
+    await loadPolicy(policy);
+    return policy;
+  });
 }
 
 const withSecurity = ({ address, security }: { address: string; security: readonly string[] }): string =>

@@ -7,6 +7,7 @@ import { addGlobalOptions } from './context.js';
 import { registerAccept } from './accept.js';
 import { registerArtifacts } from './artifacts.js';
 import { registerAttempts } from './attempts.js';
+import { registerAudit } from './audit.js';
 import { registerClaim } from './claim.js';
 import { registerComplete } from './complete.js';
 import { registerDev } from './dev.js';
@@ -65,6 +66,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
     registerArtifacts,
     registerEffects,
     registerRecovery,
+    registerAudit,
     registerClaim,
     registerHeartbeat,
     registerSave,

@@ -1,6 +1,5 @@
 /** `baton publish FILE…`: documents become revisions. Needs the store only. */
 import type { Command } from 'commander';
-import { checkId } from '../domain/text.js';
 import { action } from './context.js';
 import { print } from './output.js';
 import { publishedText } from './render.js';
@@ -13,15 +12,8 @@ export function registerPublish(program: Command): void {
     .option('--draft', 'store without accepting: launches refuse it until `baton accept`')
     .action(
       action(async (context, files: string[], options: { draft?: boolean }) => {
-        const tenant = checkId('tenant', context.tenant);
-        const actor = checkId('actor', context.actor);
-        const { publish } = await import('../definitions/publish.js');
-        const draft = options.draft === true;
-        await print(
-          context,
-          await publish(await context.store(), { tenant, actor, at: Date.now(), files, draft }),
-          publishedText,
-        );
+        const client = await context.offlineClient();
+        await print(context, await client.publish({ files, draft: options.draft === true }), publishedText);
       }),
     );
 }

@@ -38,8 +38,8 @@ export const clean = (text: string): string =>
     (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
   );
 
-const line = (text: string): string => clean(text).replace(/\n/g, '\\n');
-const or = (value: string | number | null | undefined): string =>
+export const line = (text: string): string => clean(text).replace(/\n/g, '\\n');
+export const or = (value: string | number | null | undefined): string =>
   value === null || value === undefined || value === '' ? '–' : line(String(value));
 
 /** The table of everything that is shown to people: no lines, columns two spaces apart. */

@@ -1,19 +1,23 @@
 /** The client: launches runs and reaches them, for one tenant and one actor. Never loads the native worker. */
 import os from 'node:os';
 import type { Client } from '@temporalio/client';
+import { accessOf, type AccessOptions } from '../access/options.js';
 import type { accept as acceptRevision, Published } from '../definitions/publish.js';
 import type { Definition } from '../definitions/read.js';
 import { BatonError } from '../domain/errors.js';
 import { checkId } from '../domain/text.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
 import type { Store } from '../store/port.js';
+import { listAudit, type AuditRequest, type AuditView } from './audit.js';
+import { command, look } from './door.js';
 import { launch, type Launched, type LaunchRequest } from './launch.js';
 import { listRuns, type RunListed } from './list.js';
 import { batonClientOver } from './converter.js';
 import { RunHandle } from './run-handle.js';
-import { storeOfPlugins, type Session } from './session.js';
+import { accessOfPlugins, storeOfPlugins, type Session } from './session.js';
 
-export interface BatonClientOptions {
+/** Without `authorize` and `policy` those of a BatonPlugin on the Temporal client count, if it has them. */
+export interface BatonClientOptions extends AccessOptions {
   /** Owner of the runs; every command is for this tenant. */
   readonly tenant: string;
   /** Who gives the commands. Default: the operating system's user name. */
@@ -71,6 +75,7 @@ export class BatonClient {
       timeoutMs: checkTimeout(options.timeoutMs ?? 10_000),
       ui: options.ui ?? null,
       hasStore: store !== undefined || offered !== null,
+      access: accessOf(options, accessOfPlugins(client)),
       store: open,
     };
   }
@@ -86,10 +91,18 @@ export class BatonClient {
   /**
    * Starts a run. The same run id with the same content again answers with the run that exists.
    *
-   * @throws BatonError `UnknownRevision`, `RevisionNotAccepted`, `RunConflict`, `InvalidCommand`, `TooLarge`, …
+   * @throws BatonError `NotAuthorized`, `UnknownRevision`, `RevisionNotAccepted`, `RunConflict`, `InvalidCommand`, `TooLarge`, …
    */
   async launch(request: LaunchRequest): Promise<LaunchedRun> {
-    return new LaunchedRun(this.#session, await launch(this.#session, request));
+    const { package: target, run } = request;
+    const launched = await command(
+      this.#session,
+      'launch',
+      { target, run },
+      () => launch(this.#session, request),
+      (made) => ({ run: made.run }),
+    );
+    return new LaunchedRun(this.#session, launched);
   }
 
   /** A run by its id; whether the tenant has it shows when it is used. */
@@ -99,13 +112,23 @@ export class BatonClient {
 
   /** The tenant's runs, newest first. */
   list(): Promise<readonly RunListed[]> {
-    return listRuns(this.#session);
+    return look(this.#session, 'list', {}, () => listRuns(this.#session));
+  }
+
+  /**
+   * What was commanded in this tenant, by whom, and what became of it, newest first. Commands that came past the clients (raw
+   * updates) are not in it, nor are reads, unless the policy refused them.
+   *
+   * @throws BatonError `NotAuthorized`, `InvalidCommand`, `StoreUnavailable`
+   */
+  audit(request: AuditRequest = {}): Promise<readonly AuditView[]> {
+    return look(this.#session, 'audit', {}, () => listAudit(this.#session, request));
   }
 
   /**
    * Publishes definition files or documents.
    *
-   * @throws BatonError `InvalidCommand`, `TooLarge`, `RevisionConflict`
+   * @throws BatonError `NotAuthorized`, `InvalidCommand`, `TooLarge`, `RevisionConflict`
    */
   async publish(input: {
     files?: readonly string[];
@@ -117,14 +140,18 @@ export class BatonClient {
     const { tenant, actor } = this.#session;
     // Reading definitions takes a YAML parser, which nothing else here needs.
     const { publish } = await import('../definitions/publish.js');
-    return publish(await this.#session.store(), { tenant, actor, at: Date.now(), ...input });
+    return command(this.#session, 'publish', {}, async () =>
+      publish(await this.#session.store(), { tenant, actor, at: Date.now(), ...input }),
+    );
   }
 
-  /** Accepts a draft: `KIND/NAME@REV`. */
+  /** Accepts a draft: `KIND/NAME@REV`. @throws BatonError `NotAuthorized`, `UnknownRevision`, `InvalidCommand` */
   async accept(target: string): ReturnType<typeof acceptRevision> {
     const { tenant, actor } = this.#session;
     const { accept } = await import('../definitions/publish.js');
-    return accept(await this.#session.store(), { tenant, actor, at: Date.now(), target });
+    return command(this.#session, 'accept', { target }, async () =>
+      accept(await this.#session.store(), { tenant, actor, at: Date.now(), target }),
+    );
   }
 
   /** Closes a store that was opened by its address here; the Temporal connection and a store that was given stay open. */

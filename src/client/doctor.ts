@@ -8,6 +8,7 @@ import { SEARCH_ATTRIBUTES } from '../domain/wire.js';
 import type { AttemptRow, RunRow } from '../store/port.js';
 import { fenceOf } from './authority.js';
 import { BatonClient } from './client.js';
+import { command, look } from './door.js';
 import { toBatonError } from './failure.js';
 import { registeredAttributes } from './launch.js';
 import type { ExecutionView } from './lease-view.js';
@@ -31,14 +32,23 @@ const WORKFLOW_QUEUE = 1;
 
 const POLLED_WITHIN_MS = 75_000;
 
-/** @param options.fix registers what is missing and settles what is left over */
+/**
+ * @param options.fix registers what is missing and settles what is left over
+ * @throws BatonError `NotAuthorized` (`doctor`, with `fix` also `repair`)
+ */
 export async function examineServer(
   client: BatonClient,
   options: { readonly fix: boolean },
 ): Promise<readonly Check[]> {
   const session = BatonClient.sessionOf(client);
+  return look(session, 'doctor', {}, () =>
+    options.fix ? command(session, 'repair', {}, () => examine(session, true)) : examine(session, false),
+  );
+}
+
+async function examine(session: Session, fix: boolean): Promise<readonly Check[]> {
   const checks: Check[] = [];
-  for (const [name, look] of [
+  for (const [name, found] of [
     ['store', storeCheck],
     ['namespace', namespaceCheck],
     ['search attributes', attributesCheck],
@@ -46,7 +56,7 @@ export async function examineServer(
     ['runs', runsCheck],
   ] as const) {
     try {
-      checks.push({ check: name, ...(await look(session, options.fix)) });
+      checks.push({ check: name, ...(await found(session, fix)) });
     } catch (error) {
       checks.push({ check: name, status: 'failed', message: toBatonError(error).message, fixed: false });
     }

@@ -1,11 +1,14 @@
-/** One run, for the caller. */
+/** One run, for the caller. Everything here passes the door (door.ts), which may refuse it with `NotAuthorized`. */
 import type { Readable } from 'node:stream';
 import { handoffMarkdown, type RecoveryOptions } from '../agent/recovery.js';
 import type { ArtifactView, AttemptView, EffectView, Handoff } from '../agent/types.js';
 import { checkId } from '../domain/text.js';
 import { workflowIdOf } from '../domain/wire.js';
 import type { ArtifactRow, Json } from '../store/port.js';
+import type { ReadName } from '../access/actions.js';
+import { listAudit, type AuditRequest, type AuditView } from './audit.js';
 import { sendCommand } from './commands.js';
+import { command, look, type Asked } from './door.js';
 import { toBatonError } from './failure.js';
 import {
   listArtifactRows,
@@ -16,6 +19,7 @@ import {
   type RecoveryRead,
 } from './history.js';
 import { readJson } from './reads.js';
+import { RunBytes } from './run-bytes.js';
 import { uiAddress, type Session } from './session.js';
 import { showRun, type RunShown } from './show.js';
 import { slotAnswer, SlotHandle, type ReasonRequest, type SlotAnswer } from './slot-handle.js';
@@ -26,6 +30,7 @@ export class RunHandle {
   readonly workflowId: string;
   /** The run in Temporal's UI, or null when the UI's address is not known. */
   readonly ui: string | null;
+  readonly #bytes: RunBytes;
 
   constructor(
     session: Session,
@@ -36,6 +41,7 @@ export class RunHandle {
     this.tenant = session.tenant;
     this.workflowId = workflowIdOf(session.tenant, run);
     this.ui = uiAddress(session, this.workflowId);
+    this.#bytes = new RunBytes(session, run);
   }
 
   slot(name: string): SlotHandle {
@@ -44,41 +50,51 @@ export class RunHandle {
 
   /** The run with its slots. @throws BatonError `RunNotFound`, `TemporalUnavailable`, `StoreUnavailable` */
   show(): Promise<RunShown> {
-    return showRun(this.session, this.run);
+    return this.#look('show', () => showRun(this.session, this.run));
   }
 
   /** All attempts, of one slot or of all, oldest epoch first. */
   attempts(slot?: string): Promise<readonly AttemptView[]> {
-    return listAttempts(this.session, this.run, slot);
+    return this.#look('attempts', () => listAttempts(this.session, this.run, slot), { slot });
   }
 
   /** All that was saved, by lost attempts too, in order of saving. */
   artifacts(slot?: string): Promise<readonly ArtifactView[]> {
-    return listArtifacts(this.session, this.run, slot);
+    return this.#look('artifacts', () => listArtifacts(this.session, this.run, slot), { slot });
   }
 
   /** Effects and how each stands, in order of their first intent. @throws BatonError `RunNotFound`, `SlotNotFound`, `StoreUnavailable` */
   effects(slot?: string): Promise<readonly EffectView[]> {
-    return listEffects(this.session, this.run, slot);
+    return this.#look('effects', () => listEffects(this.session, this.run, slot), { slot });
   }
 
   /** Like {@link artifacts}, with media type, step and time of each. */
   artifactRows(slot?: string): Promise<readonly ArtifactRow[]> {
-    return listArtifactRows(this.session, this.run, slot);
+    return this.#look('artifacts', () => listArtifactRows(this.session, this.run, slot), { slot });
   }
 
-  /** Bytes of an artifact, digest checked. @throws BatonError `ArtifactMissing`, `ArtifactMismatch` */
-  async read(artifact: { readonly digest: string }): Promise<Uint8Array> {
-    return (await this.session.store()).artifacts.readBytes(artifact.digest);
+  /**
+   * Bytes of an artifact or attachment of this run, digest checked.
+   *
+   * @throws BatonError `RunNotFound`, `ArtifactMissing` (for bytes of others too), `ArtifactMismatch`
+   */
+  async read({ digest }: { readonly digest: string }): Promise<Uint8Array> {
+    return this.#look('artifacts', async () => {
+      await this.#bytes.assertHas(digest);
+      return (await this.session.store()).artifacts.readBytes(digest);
+    });
   }
 
   /**
    * Like {@link read}, piece by piece. A damaged artifact's stream fails at its end with `ArtifactMismatch` instead of ending.
    *
-   * @throws BatonError `ArtifactMissing`
+   * @throws BatonError `RunNotFound`, `ArtifactMissing`
    */
-  async readStream(artifact: { readonly digest: string }): Promise<Readable> {
-    return (await this.session.store()).artifacts.readStream(artifact.digest);
+  async readStream({ digest }: { readonly digest: string }): Promise<Readable> {
+    return this.#look('artifacts', async () => {
+      await this.#bytes.assertHas(digest);
+      return (await this.session.store()).artifacts.readStream(digest);
+    });
   }
 
   /**
@@ -100,12 +116,25 @@ export class RunHandle {
 
   /** Like {@link recovery}, with the slot's state when a control worker answers. */
   recoveryRead(slot: string): Promise<RecoveryRead> {
-    return readRecovery(this.session, this.run, slot);
+    return this.#look('recovery', () => readRecovery(this.session, this.run, slot), { slot });
+  }
+
+  /**
+   * What was commanded in this run, by whom, and what became of it, newest first; see {@link BatonClient.audit}.
+   *
+   * @throws BatonError `RunNotFound`, `InvalidCommand`, `StoreUnavailable`
+   */
+  audit(request: AuditRequest = {}): Promise<readonly AuditView[]> {
+    return this.#look('audit', () => listAudit(this.session, request, this.run));
   }
 
   /** Cancels every slot and with them the run. */
   async cancel({ reason, commandId }: ReasonRequest): Promise<SlotAnswer> {
-    return slotAnswer(await sendCommand(this.session, 'cancelRun', { run: this.run, reason, commandId }));
+    const { run } = this;
+    const answer = await command(this.session, 'cancelRun', { run, commandId }, () =>
+      sendCommand(this.session, 'cancelRun', { run, reason, commandId }),
+    );
+    return slotAnswer(answer);
   }
 
   /**
@@ -114,7 +143,11 @@ export class RunHandle {
    * @returns the result of each slot; null for a failed optional one
    * @throws BatonError `RunFailed` with `details.status` (failed, cancelled, terminated); `RunNotFound`
    */
-  async result(): Promise<Readonly<Record<string, Json>>> {
+  result(): Promise<Readonly<Record<string, Json>>> {
+    return this.#look('result', () => this.#result());
+  }
+
+  async #result(): Promise<Readonly<Record<string, Json>>> {
     const { client, tenant } = this.session;
     const handle = client.workflow.getHandle(this.workflowId);
     // The digests are in the workflow's own result: asking the closed run for its state would replay all of its history.
@@ -128,5 +161,9 @@ export class RunHandle {
       async ([slot, digest]) => [slot, await readJson(this.session, digest)] as const,
     );
     return Object.fromEntries(await Promise.all(results));
+  }
+
+  #look<T>(name: ReadName, work: () => Promise<T>, more: Asked = {}): Promise<T> {
+    return look(this.session, name, { run: this.run, ...more }, work);
   }
 }

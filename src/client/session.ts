@@ -3,6 +3,7 @@
  * long to wait. Built once by {@link BatonClient}; nothing else holds state.
  */
 import type { Client } from '@temporalio/client';
+import { ACCESS_OF_PLUGIN, type Access } from '../access/options.js';
 import { BatonError } from '../domain/errors.js';
 import type { RunRow, Store } from '../store/port.js';
 
@@ -20,6 +21,8 @@ export interface Session {
   readonly ui: string | null;
   /** True when operations that can do without the store may use it. */
   readonly hasStore: boolean;
+  /** The hook that every command and read is judged by, or null. */
+  readonly access: Access;
   store(): Promise<Store>;
 }
 
@@ -31,6 +34,16 @@ export function storeOfPlugins(client: Client): (() => Promise<Store>) | null {
     if (typeof offered === 'function') return () => Promise.resolve(offered.call(plugin) as Promise<Store>);
   }
   return null;
+}
+
+/** The hook of a BatonPlugin on this Temporal client; without one everything is allowed. */
+export function accessOfPlugins(client: Client): Access | undefined {
+  const plugins = (client.options as { plugins?: readonly object[] }).plugins ?? [];
+  for (const plugin of plugins) {
+    const offered: unknown = Reflect.get(plugin, ACCESS_OF_PLUGIN);
+    if (typeof offered === 'function') return offered as Access;
+  }
+  return undefined;
 }
 
 /** The same answer for every run that the tenant does not have, whether another tenant has it or nobody. */

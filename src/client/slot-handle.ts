@@ -1,14 +1,16 @@
-/** One slot of one run, for the caller. */
+/** One slot of one run, for the caller. Everything here passes the door (door.ts), which may refuse it with `NotAuthorized`. */
 import type { ArtifactView, AttemptView, EffectView, Handoff } from '../agent/types.js';
+import type { ReadName } from '../access/actions.js';
 import type { OpenEffect } from '../domain/effect.js';
 import type { Gate, RunStatus, SlotState } from '../domain/types.js';
-import { QUERIES, workflowIdOf, type CommandAnswer, type DryRun, type UpdateName } from '../domain/wire.js';
-import { parseCommand } from '../domain/commands.js';
+import type { CommandAnswer, DryRun, UpdateName } from '../domain/wire.js';
 import { BatonError } from '../domain/errors.js';
+import type { Holder } from './authority.js';
 import { claim, type ClaimRequest, type Claimed } from './claim.js';
 import { sendCommand } from './commands.js';
+import { command, look, type Asked } from './door.js';
+import { dryRunReassign } from './dry-run.js';
 import { complete, fail, release } from './ending.js';
-import { isTimeout, toBatonError } from './failure.js';
 import { listArtifacts, listAttempts, listEffects, readRecovery } from './history.js';
 import { heartbeat, type BeatAnswer, type HolderAnswer } from './holder.js';
 import { save, type SaveAnswer, type SaveRequest } from './save.js';
@@ -74,26 +76,11 @@ export class SlotHandle {
   }
 
   /** The verdict of each guard of a reassign, without giving the command. */
-  async dryRunReassign({ workerClass, reason }: Omit<ReassignRequest, 'commandId'>): Promise<DryRun> {
-    const { client, tenant, actor, timeoutMs } = this.#session;
-    const { run, slot } = this;
-    const command = { tenant, run, slot, workerClass, reason, actor, commandId: 'dry-run' };
-    const parsed = parseCommand('reassign', command);
-    if (!parsed.ok) throw BatonError.from(parsed.refusal);
-    const handle = client.workflow.getHandle(workflowIdOf(tenant, run));
-    try {
-      return await client.withDeadline(Date.now() + timeoutMs, () =>
-        handle.query<DryRun, [unknown]>(QUERIES.dryRun, command),
-      );
-    } catch (error) {
-      if (!isTimeout(error)) throw toBatonError(error, { tenant, run });
-      const facts = { tenant, run, slot };
-      throw BatonError.of(
-        'TemporalUnavailable',
-        'no control worker answers for the run; start one with `baton worker`',
-        facts,
-      );
-    }
+  dryRunReassign(request: Omit<ReassignRequest, 'commandId'>): Promise<DryRun> {
+    const { workerClass } = request;
+    return this.#look('dryRun', () => dryRunReassign(this.#session, { ...this.#where, ...request }), {
+      workerClass,
+    });
   }
 
   /** Keeps the slot from being claimed until {@link releaseHold}. */
@@ -126,78 +113,104 @@ export class SlotHandle {
   async resolveEffect(request: ResolveEffectRequest): Promise<EffectAnswer> {
     const { name, ...rest } = request;
     const { run, slot } = this;
-    const fields = { run, slot, effect: name, ...rest };
-    const answer = await sendCommand(this.#session, 'resolveEffect', fields);
+    const answer = await this.#command('resolveEffect', { effect: name, ...rest });
     if (!answer.effect) throw BatonError.of('Internal', 'the run answered without the effect', { run, slot });
     return { ...slotAnswer(answer), effect: answer.effect };
   }
 
   effects(): Promise<readonly EffectView[]> {
-    return listEffects(this.#session, this.run, this.slot);
+    return this.#look('effects', () => listEffects(this.#session, this.run, this.slot));
   }
 
   /** Claims a `direct` slot for a worker that is no Temporal worker. The answer holds the lease token and the handoff. */
   claim(request: Omit<ClaimRequest, 'run' | 'slot'>): Promise<Claimed> {
-    return claim(this.#session, { ...request, run: this.run, slot: this.slot });
+    const { workerClass, owner, commandId } = request;
+    const asked = { ...this.#where, workerClass, owner, commandId };
+    return command(this.#session, 'claim', asked, () => claim(this.#session, { ...request, ...this.#where }));
   }
 
   /** Extends the lease by its TTL. */
   heartbeat(lease: string, options: { progress?: Json; commandId?: string } = {}): Promise<BeatAnswer> {
-    return heartbeat(this.#session, { ...this.#holder(lease), ...options });
+    return this.#held('heartbeat', lease, options, (held) =>
+      heartbeat(this.#session, { ...held, ...options }),
+    );
   }
 
   /** Saves an artifact under the live lease. */
   save(lease: string, artifact: Omit<SaveRequest, 'run' | 'slot' | 'lease'>): Promise<SaveAnswer> {
-    return save(this.#session, { ...this.#holder(lease), ...artifact });
+    return this.#held('save', lease, artifact, (held) => save(this.#session, { ...held, ...artifact }));
   }
 
   /** Ends the attempt with the slot's result. */
   complete(lease: string, options: { result?: Json; commandId?: string } = {}): Promise<HolderAnswer> {
-    return complete(this.#session, { ...this.#holder(lease), ...options });
+    return this.#held('complete', lease, options, (held) => complete(this.#session, { ...held, ...options }));
   }
 
   /** Ends the attempt as failed; the retry policy decides what the slot waits for. */
   fail(lease: string, failure: { code: string; message: string; commandId?: string }): Promise<HolderAnswer> {
-    return fail(this.#session, { ...this.#holder(lease), ...failure });
+    return this.#held('fail', lease, failure, (held) => fail(this.#session, { ...held, ...failure }));
   }
 
   /** Gives the slot back unfinished: it is claimable at once and no budget is used up. */
   release(lease: string, request: ReasonRequest): Promise<HolderAnswer> {
-    return release(this.#session, { ...this.#holder(lease), ...request });
+    return this.#held('release', lease, request, (held) => release(this.#session, { ...held, ...request }));
   }
 
   attempts(): Promise<readonly AttemptView[]> {
-    return listAttempts(this.#session, this.run, this.slot);
+    return this.#look('attempts', () => listAttempts(this.#session, this.run, this.slot));
   }
 
   artifacts(): Promise<readonly ArtifactView[]> {
-    return listArtifacts(this.#session, this.run, this.slot);
+    return this.#look('artifacts', () => listArtifacts(this.#session, this.run, this.slot));
   }
 
   /** What the next worker would be given. */
   async recovery(): Promise<Handoff> {
-    return (await readRecovery(this.#session, this.run, this.slot)).handoff;
+    return (await this.#look('recovery', () => readRecovery(this.#session, this.run, this.slot))).handoff;
   }
 
   /** @throws BatonError `RunNotFound`, `SlotNotFound` */
   async show(): Promise<SlotShown> {
     const { run, slot } = this;
-    const found = (await showRun(this.#session, run)).slots.find((shown) => shown.slot === slot);
+    const { slots } = await this.#look('show', () => showRun(this.#session, run));
+    const found = slots.find((shown) => shown.slot === slot);
     if (!found) throw BatonError.of('SlotNotFound', 'the run has no such slot', { run, slot });
     return found;
   }
 
-  #holder(lease: string): { run: string; slot: string; lease: string } {
-    return { run: this.run, slot: this.slot, lease };
+  get #where(): { run: string; slot: string } {
+    return { run: this.run, slot: this.slot };
   }
 
-  async #send(
-    name: UpdateName,
-    fields: Record<string, unknown> & { commandId?: string | undefined },
-  ): Promise<SlotAnswer> {
-    return slotAnswer(await sendCommand(this.#session, name, { run: this.run, slot: this.slot, ...fields }));
+  #look<T>(name: ReadName, work: () => Promise<T>, more: Asked = {}): Promise<T> {
+    return look(this.#session, name, { ...this.#where, ...more }, work);
+  }
+
+  /** A holder's command, under the lease that its token names. */
+  #held<T>(
+    name: 'heartbeat' | 'save' | 'complete' | 'fail' | 'release',
+    lease: string,
+    { commandId }: { readonly commandId?: string },
+    work: (held: Holder) => Promise<T>,
+  ): Promise<T> {
+    const held = { ...this.#where, lease };
+    return command(this.#session, name, { ...held, commandId }, () => work(held));
+  }
+
+  async #send(name: UpdateName, fields: Fields): Promise<SlotAnswer> {
+    return slotAnswer(await this.#command(name, fields));
+  }
+
+  #command(name: UpdateName, fields: Fields): Promise<CommandAnswer> {
+    const { workerClass, effect, commandId } = fields;
+    const asked = { ...this.#where, workerClass, effect, commandId };
+    return command(this.#session, name, asked, () =>
+      sendCommand(this.#session, name, { ...this.#where, ...fields }),
+    );
   }
 }
+
+type Fields = Readonly<Record<string, unknown>> & Pick<Asked, 'workerClass' | 'effect' | 'commandId'>;
 
 export const slotAnswer = ({ commandId, slot, state, gate, retryTime, spec }: CommandAnswer): SlotAnswer => ({
   commandId,

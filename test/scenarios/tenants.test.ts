@@ -1,5 +1,5 @@
 /** S15: other tenants. What a tenant does not own does not exist for it, and every answer says the same. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { type WorkflowUpdateFailedError } from '@temporalio/client';
@@ -19,7 +19,11 @@ afterEach(async () => {
 });
 
 /** Everything that a caller can do with a run and a lease token. */
-function everything(run: RunHandle, lease: string): Readonly<Record<string, () => Promise<unknown>>> {
+function everything(
+  run: RunHandle,
+  lease: string,
+  digest = 'd'.repeat(64),
+): Readonly<Record<string, () => Promise<unknown>>> {
   const slot = run.slot('a');
   const reason = { reason: 'mine now' };
   return {
@@ -45,7 +49,14 @@ function everything(run: RunHandle, lease: string): Readonly<Record<string, () =
     artifactsOfSlot: () => slot.artifacts(),
     effects: () => run.effects(),
     effectsOfSlot: () => slot.effects(),
+    artifactRows: () => run.artifactRows(),
+    read: () => run.read({ digest }),
+    readStream: () => run.readStream({ digest }),
     recovery: () => run.recovery('a'),
+    recoveryOfSlot: () => slot.recovery(),
+    recoveryRead: () => run.recoveryRead('a'),
+    recoveryMarkdown: () => run.recoveryMarkdown('a'),
+    audit: () => run.audit(),
     result: () => run.result(),
   };
 }
@@ -64,6 +75,9 @@ test('S15 a foreign tenant gets one answer for every command and read, whether t
   const baton = await startBaton();
   const run = await launchDirect(baton, { ttl: '60s' });
   const { lease } = await run.slot('a').claim({ workerClass: 'coder', worker: 'w1' });
+  const { artifact } = await run
+    .slot('a')
+    .save(lease.token, { kind: 'source', name: 'x', bytes: Buffer.from('mine') });
   const closed = await launchDirect(baton, { ttl: '60s' });
   await closed.cancel({ reason: 'over' });
   await closed.result().catch(() => undefined);
@@ -73,7 +87,7 @@ test('S15 a foreign tenant gets one answer for every command and read, whether t
   for (const name of Object.keys(everything(run, lease.token))) {
     const answers = await Promise.all(
       [run.run, closed.run, 'no-such-run'].map((id) => {
-        const act = everything(foreign.run(id), lease.token)[name];
+        const act = everything(foreign.run(id), lease.token, artifact.digest)[name];
         return answerOf(act ?? (() => Promise.resolve()), id);
       }),
     );
@@ -81,6 +95,11 @@ test('S15 a foreign tenant gets one answer for every command and read, whether t
     expect(answers[0], name).toContain('"RunNotFound"');
   }
   expect(await foreign.list()).toEqual([]);
+  for (const { code } of await foreign.audit({ limit: 1_000 })) expect(code).toBe('RunNotFound');
+  // Bytes are kept by digest for all tenants together; a digest opens none of another run's.
+  const other = await launchDirect(baton, { ttl: '60s' });
+  await expect(other.read(artifact)).rejects.toMatchObject({ code: 'ArtifactMissing' });
+  expect(Buffer.from(await run.read(artifact)).toString()).toBe('mine');
   expect(JSON.stringify((await stateOf(baton, run.run)).state)).toBe(before);
   await expectInvariants(baton, run.run);
   // The owner goes on as if nothing had been.
@@ -180,6 +199,7 @@ test(
     const { lease } = await run.slot('a').claim({ workerClass: 'coder', worker: 'w1' });
     const cwd = await mkdtemp(path.join(os.tmpdir(), 'baton-tenants-'));
     folders.push(cwd);
+    await writeFile(path.join(cwd, 'x.txt'), 'x');
     const call = (tenant: string, args: readonly string[]) =>
       batonJson<ErrorJson>(args, { cwd, env: environment(baton, tenant) });
     const of = (id: string): readonly (readonly string[])[] => [
@@ -195,6 +215,15 @@ test(
       ['cancel', id, '--reason', 'x'],
       ['effects', id],
       ['resolve-effect', id, 'a', 'pay', '--absent', '--reason', 'x'],
+      ['save', id, 'a', '--lease', lease.token, '--kind', 'source', '--name', 'x', 'x.txt'],
+      ['release', id, 'a', '--lease', lease.token, '--reason', 'x'],
+      ['hold', id, 'a', '--reason', 'x'],
+      ['release-hold', id, 'a', '--reason', 'x'],
+      ['revoke', id, 'a', '--reason', 'x'],
+      ['cancel', id, 'a', '--reason', 'x'],
+      ['reassign', id, 'a', '--class', 'coder', '--reason', 'x', '--dry-run'],
+      ['watch', id],
+      ['audit', id],
     ];
     const absent = of('no-such-run');
     for (const [index, args] of of(run.run).entries()) {
