@@ -38,7 +38,7 @@ test('S16 a run keeps its pins, byte for byte, whatever is published later', asy
   const next = await client.launch({ package: 'job' });
   expect(next.pins.binding.ref).not.toBe(run.pins.binding.ref);
   const claimed = await next.slot('a').claim({ workerClass: 'poet', worker: 'w3' });
-  expect(text(await run.read({ digest: claimed.handoff.attachments[0]?.digest ?? '' }))).toBe('Prompt two.');
+  expect(text(await next.read({ digest: claimed.handoff.attachments[0]?.digest ?? '' }))).toBe('Prompt two.');
 
   // Revision 1 goes: whoever needs it is told, and nothing falls back to revision 2.
   await untilSettled(run);
