@@ -23,6 +23,7 @@ const LAYERS = {
   workflows: '**/workflows/*',
   agent: '**/agent/*',
   definitions: '**/definitions/*',
+  telemetry: ['**/telemetry/*', '@opentelemetry/*'],
   testing: ['**/testing/*', '**/testing/**'],
   labs: ['**/bench/**', '**/faults/**'],
 };
@@ -93,6 +94,19 @@ export default tseslint.config(
     ],
     'The client never loads the native worker.',
   ),
+  wall(
+    ['src/telemetry/**'],
+    [
+      '@temporalio/worker',
+      ...Object.entries(LAYERS).flatMap(([name, target]) => (name === 'telemetry' ? [] : [target])),
+    ],
+    'Telemetry looks on: it knows the domain, and whoever does the work calls it.',
+  ),
+  {
+    // Types alone: the interceptors' shape is the native worker's, the code is not.
+    files: ['src/telemetry/activity.ts'],
+    rules: { '@typescript-eslint/no-restricted-imports': 'off' },
+  },
   wall(
     ['src/host/**', 'src/worker.ts'],
     [LAYERS.cli, LAYERS.workflows, LAYERS.testing],

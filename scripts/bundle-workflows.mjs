@@ -59,6 +59,7 @@ for (const { output, converters } of bundles) {
     workflowsPath: entry,
     payloadConverterPath: path.join(root, 'dist/workflows/payload-converter.js'),
     ...converters,
+    workflowInterceptorModules: [path.join(root, 'dist/workflows/interceptors.js')],
     preloadModules: await rules(),
     webpackConfigHook: keepPreloads,
     logger: new DefaultLogger('WARN'),

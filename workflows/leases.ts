@@ -73,10 +73,11 @@ export class Leases {
       ttlMs: attempt.ttlMs,
       summary: `${slot.slot} attempt ${attempt.number} by ${attempt.worker} (${attempt.workerClass})`,
     });
+    const work = { tenant, run, slot: slot.slot, node: slot.node, pins };
     const ended = (end: ObservedEnd) =>
       this.machine.observe({ kind: 'attempt-ended', slot: slot.slot, attempt: attempt.attempt, ...end });
     void scope
-      .run(() => activity.performAttempt({ tenant, run, slot: slot.slot, node: slot.node, pins, attempt }))
+      .run(() => activity.performAttempt({ ...work, attempt, priorTrace: slot.prior?.trace }))
       .then(
         (result) => ended(endOfCompletion(result)),
         (error: unknown) => {

@@ -164,6 +164,7 @@ export class Offers {
       lastEpoch: slot.epoch ?? 0,
       lastNumber: slot.number,
       inheritedOwner: slot.prior?.ownerActor ?? null,
+      priorTrace: slot.prior?.trace,
     };
   }
 

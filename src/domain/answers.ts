@@ -47,6 +47,7 @@ const CLAIMED: Record<keyof AttemptRef, Rule> = {
   ttlMs: count,
   maxDurationMs: orNull(count),
   startedAt: Number.isFinite,
+  trace: (value) => value === undefined || (typeof value === 'string' && value.length <= 100),
 };
 
 /**

@@ -242,7 +242,7 @@ const waiting = (slot: Slot, gate: Gate, retryTime: number | null): Slot => ({
 });
 
 function priorOf(attempt: AttemptRef, end: Exclude<EndKind, 'never-attached'>): PriorWorker {
-  const { number, worker, workerClass, ownerActor } = attempt;
+  const { number, worker, workerClass, ownerActor, trace } = attempt;
   return {
     attempt: attempt.attempt,
     number,
@@ -251,6 +251,7 @@ function priorOf(attempt: AttemptRef, end: Exclude<EndKind, 'never-attached'>): 
     ownerActor,
     status: ENDS[end].worker,
     leaseStatus: 'live',
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

@@ -159,6 +159,8 @@ export interface AttemptRef {
   readonly ttlMs: number;
   readonly maxDurationMs: number | null;
   readonly startedAt: number;
+  /** W3C `traceparent` of the span in which it was claimed; absent where nothing is traced. Decides nothing. */
+  readonly trace?: string | undefined;
 }
 
 /** The worker before: kept through reassign, so that provenance and guards can be judged. */
@@ -170,6 +172,8 @@ export interface PriorWorker {
   readonly ownerActor: string | null;
   readonly status: WorkerStatus;
   readonly leaseStatus: LeaseStatus;
+  /** See {@link AttemptRef.trace}. */
+  readonly trace?: string | undefined;
 }
 
 /** An attempt's end on its way into the store. `status` is the end as the run saw it; settle may correct a success. */

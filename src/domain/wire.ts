@@ -32,6 +32,8 @@ export const classQueue = (taskQueue: string, workerClass: string): string =>
   `${taskQueue}/class/${workerClass}`;
 /** A host's own queue: attachments of the leases that it claimed. */
 export const hostQueue = (taskQueue: string, host: string): string => `${taskQueue}/host/${host}`;
+/** Temporal header with the trace that a run belongs to; the name is that of Temporal's own OpenTelemetry package. */
+export const TRACE_HEADER = '_tracer-data';
 export const workflowIdOf = (tenant: string, run: string): string => `${tenant}/${run}`;
 
 export const SEARCH_ATTRIBUTES = ['BatonTenant', 'BatonPackage', 'BatonStatus', 'BatonWaiting'] as const;
@@ -110,6 +112,8 @@ export interface ClaimSlotInput {
   readonly lastNumber: number;
   /** Owner actor of the predecessor: a successor inherits it unless it names its own. */
   readonly inheritedOwner: string | null;
+  /** {@link AttemptRef.trace} of the predecessor. */
+  readonly priorTrace?: string | undefined;
   readonly reassign: ReassignRecord | null;
   /** Who claims, for `dispatch: direct`; null: the host that took the offer. */
   readonly direct: {
@@ -128,6 +132,8 @@ export interface PerformInput {
   readonly node: string;
   readonly pins: Pins;
   readonly attempt: AttemptRef;
+  /** {@link AttemptRef.trace} of the predecessor. */
+  readonly priorTrace?: string | undefined;
 }
 
 /** What the holder completes the activity with. A failure carries the staged id in its ApplicationFailure's details[0]. */
