@@ -9,6 +9,9 @@ import { BatonError } from '../src/domain/errors.js';
 import type { Activities, ClaimSlotInput } from '../src/domain/wire.js';
 import type { AttemptRef } from '../src/domain/types.js';
 import type { Store } from '../src/store/port.js';
+import { countRefusal } from '../src/telemetry/metrics.js';
+import { ATTRIBUTES, attributesOf } from '../src/telemetry/names.js';
+import { traced, traceparentOf } from '../src/telemetry/trace.js';
 import { verifyPins } from '../src/definitions/resolve.js';
 import {
   claimIdOf,
@@ -35,15 +38,19 @@ export function makeClaimSlot(options: {
 }): Activities['claimSlot'] {
   const { store, host, authorize = null } = options;
   return async function claimSlot(input) {
-    try {
+    const claim = async (): Promise<AttemptRef> => {
       if (input.direct) {
         if (authorize) await assertMayClaim(authorize, input, input.direct);
-        return await writeClaim(store, input, { ...input.direct, hostQueue: activityInfo().taskQueue });
+        return writeClaim(store, input, { ...input.direct, hostQueue: activityInfo().taskQueue });
       }
       if (!host)
         throw new BatonError('Internal', 'an offer to a worker class came to a worker that hosts no agents');
-      return await claimForHost(store, input, host);
+      return claimForHost(store, input, host);
+    };
+    try {
+      return await inClaimSpan(input, claim);
     } catch (error) {
+      countRefusal(error, 'claimSlot');
       throw toActivityFailure(error);
     }
   };
@@ -61,6 +68,19 @@ async function assertMayClaim(
   const where = { name: 'claim', kind: 'command', tenant, run, slot, class: workerClass } as const;
   const command = { ...where, ...(owner === null ? {} : { owner }) };
   await assertAuthorized(authorize, command, actor, AUTHORIZE_ACTIVITY_MS);
+}
+
+/** The attempt carries the span's context, for whatever belongs below it or comes after it, in whichever process. */
+function inClaimSpan(input: ClaimSlotInput, claim: () => Promise<AttemptRef>): Promise<AttemptRef> {
+  const { reassign, priorTrace } = input;
+  const predecessor = reassign ? { [ATTRIBUTES.predecessor]: reassign.predecessor } : {};
+  const attributes = { ...attributesOf(input), ...predecessor };
+  return traced('baton.claim', { attributes, link: priorTrace }, async (span) => {
+    const attempt = await claim();
+    span.setAttributes(attributesOf(attempt));
+    const trace = traceparentOf(span);
+    return trace === undefined ? attempt : { ...attempt, trace };
+  });
 }
 
 async function claimForHost(store: Store, input: ClaimSlotInput, host: HostPort): Promise<AttemptRef> {

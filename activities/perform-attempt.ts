@@ -8,6 +8,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import pRetry from 'p-retry';
 import type { Activities, PerformInput } from '../src/domain/wire.js';
 import type { AttemptRow, Store } from '../src/store/port.js';
+import { countClaim } from '../src/telemetry/metrics.js';
 import {
   fenceOf,
   isCode,
@@ -39,6 +40,9 @@ export function makePerformAttempt(options: { store: Store; host?: HostPort }): 
       if (known === 'running') throw failure(LOST, `the lease could not be attached again: ${why}`, error);
       throw failure(NEVER_ATTACHED, `the lease could not be attached: ${why}`, error);
     }
+    // A roll-over attaches a lease again: its row keeps the time of the first attachment.
+    if (row.startedAt === activityInfo().currentAttemptScheduledTimestampMs)
+      countClaim(row.workerClass, row.number > 1);
     if (host && !host.attached(input, row, held)) {
       // A claim on a host that is closing has run nothing; an agent whose lease ended here has.
       if (known === 'claimed') throw failure(NEVER_ATTACHED, 'the host is shutting down');

@@ -1,12 +1,33 @@
 /** Settle: the fenced write of an attempt's end, and of the run's when nothing else is left. */
+import { log } from '@temporalio/activity';
+import { ENDS } from '../src/domain/attempt.js';
 import type { SettleAttemptInput, SettledAttempt } from '../src/domain/wire.js';
 import type { Store } from '../src/store/port.js';
+import { countLoss } from '../src/telemetry/metrics.js';
+import { ATTRIBUTES, attributesOf } from '../src/telemetry/names.js';
+import { markSpan, traced } from '../src/telemetry/trace.js';
 
 /**
  * @returns how the attempt stands in the store, which the run takes as the truth
  * @throws StoreUnavailable; Temporal repeats it
  */
-export async function settleAttempt(store: Store, input: SettleAttemptInput): Promise<SettledAttempt> {
+export function settleAttempt(store: Store, input: SettleAttemptInput): Promise<SettledAttempt> {
+  const { attempt, ...rest } = input;
+  const span = { attributes: attributesOf({ ...rest, ...attempt }), parent: attempt.trace };
+  return traced('baton.settle', span, async (settling) => {
+    const settled = await settle(store, input);
+    const { end, failure } = settled;
+    settling.setAttribute(ATTRIBUTES.end, end);
+    // A host that was killed tells nobody of its attempt's end: this is the only trace of it.
+    if (failure !== null) markSpan(settling, failure.code);
+    if (end === 'never-attached' || ENDS[end].count !== 'losses') return settled;
+    countLoss(attempt.workerClass, end);
+    log.warn('attempt lost', { end, code: failure?.code });
+    return settled;
+  });
+}
+
+async function settle(store: Store, input: SettleAttemptInput): Promise<SettledAttempt> {
   const { tenant, run, slot, attempt, end, staged, failure, endedAt, closes } = input;
   const fence = { tenant, run, slot, attempt: attempt.attempt, epoch: attempt.epoch };
   const deadline = end === 'expired' ? await lastDeadline(store, input) : null;

@@ -17,6 +17,7 @@ import {
 } from '../store/port.js';
 import type { Authority } from './authority.js';
 import { JSON_TYPE, valueBytes, type Encoded } from './content.js';
+import { countRefusal } from '../telemetry/metrics.js';
 import { checkDerivedFrom, checkName, checkTags, checkWord, missingFrom } from './provenance.js';
 
 export interface SaveInput extends Encoded {
@@ -68,6 +69,9 @@ export class Saves {
       const what = { kind, name, digest, size, mediaType, tags };
       const whence = { step, stepRevision, agentRevision, derivedFrom };
       return this.store.artifacts.save({ fence, ...what, ...whence, at: Date.now() });
+    }).catch((error: unknown) => {
+      countRefusal(error, 'save');
+      throw error;
     });
     rows.push(row);
     return row;

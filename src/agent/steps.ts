@@ -6,6 +6,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import pMap from 'p-map';
 import { BatonError } from '../domain/errors.js';
 import type { ArtifactRow, Json } from '../store/port.js';
+import { ATTRIBUTES } from '../telemetry/names.js';
+import { traced } from '../telemetry/trace.js';
 import type { Authority } from './authority.js';
 import { JSON_TYPE, valueBytes } from './content.js';
 import { checkName, checkWord } from './provenance.js';
@@ -35,7 +37,7 @@ export class Steps {
     const key = JSON.stringify([full, revision]);
     let running = this.#running.get(key);
     if (!running) {
-      running = this.#once({ full, name }, revision, fn).finally(() => this.#running.delete(key));
+      running = this.#traced({ full, name }, revision, fn).finally(() => this.#running.delete(key));
       this.#running.set(key, running);
     }
     return running as Promise<T>;
@@ -69,10 +71,17 @@ export class Steps {
     );
   }
 
-  async #once(names: StepNames, revision: string | null, fn: () => unknown): Promise<Json> {
-    const saved = await this.#saved(names, revision);
-    const name = names.full;
-    if (saved) return this.saves.valueOf(saved);
+  #traced(names: StepNames, revision: string | null, fn: () => unknown): Promise<Json> {
+    const { step, stepRevision, stepReused } = ATTRIBUTES;
+    const attributes = { [step]: names.full, ...(revision === null ? {} : { [stepRevision]: revision }) };
+    return traced('baton.step', { attributes }, async (span) => {
+      const saved = await this.#saved(names, revision);
+      span.setAttribute(stepReused, saved !== undefined);
+      return saved ? this.saves.valueOf(saved) : this.#run(names.full, revision, fn);
+    });
+  }
+
+  async #run(name: string, revision: string | null, fn: () => unknown): Promise<Json> {
     // No new work without authority: a detached attempt may have a successor already.
     await this.authority.usable();
     let bytes: Uint8Array;

@@ -6,6 +6,7 @@ import { buildHandoff } from '../agent/handoff.js';
 import type { Handoff } from '../agent/types.js';
 import { BatonError } from '../domain/errors.js';
 import type { AttemptRow } from '../store/port.js';
+import { recordTakeover } from '../telemetry/metrics.js';
 import { pause } from './authority.js';
 import { commandIdOf, sendCommand } from './commands.js';
 import { keepAnswer, recallAnswer } from './first-answer.js';
@@ -74,6 +75,7 @@ async function firstClaimed(
 ): Promise<Omit<Claimed, 'lease'>> {
   const { tenant, run, slot, attempt, number, epoch } = row;
   const { handoff } = await buildHandoff(await session.store(), { tenant, run, slot, before: epoch });
+  recordTakeover(row.workerClass, handoff.attempts.at(-1), row.startedAt);
   return { commandId, attempt, slot, number, epoch, state: 'active', gate: null, retryTime: null, handoff };
 }
 

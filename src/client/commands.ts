@@ -16,6 +16,7 @@ import {
   type UpdateName,
 } from '../domain/wire.js';
 import type { Json } from '../store/port.js';
+import { commanded } from '../telemetry/commands.js';
 import { GRPC, grpcStatus, isNotFound, isTimeout, refusalIn, toBatonError } from './failure.js';
 import { describeExecution } from './lease-view.js';
 import { Places } from './places.js';
@@ -46,11 +47,37 @@ export interface SendOptions {
  * @returns the answer: the first one, if the command was carried out before
  * @throws BatonError the run's refusal, or `InvalidCommand`, `RunNotFound`, `RunClosed`, `CommandConflict`, `OutcomeUnknown`
  */
-export async function sendCommand(
+export function sendCommand(
   session: Session,
   name: UpdateName,
   fields: { run: string; commandId?: string | undefined } & Record<string, unknown>,
   options: SendOptions = {},
+): Promise<CommandAnswer> {
+  const { run, slot, workerClass, commandId } = fields as typeof fields & {
+    slot?: string;
+    workerClass?: string;
+  };
+  const facts = { tenant: session.tenant, run, slot, workerClass };
+  return commanded(SPANS[name], facts, commandId, () => send(session, name, fields, options));
+}
+
+/** As the command line names them. `claim` is the claim's own span, where it is carried out. */
+const SPANS: Readonly<Record<UpdateName, string>> = {
+  claim: 'request-claim',
+  reassign: 'reassign',
+  hold: 'hold',
+  releaseHold: 'release-hold',
+  revoke: 'revoke',
+  cancelSlot: 'cancel-slot',
+  cancelRun: 'cancel-run',
+  resolveEffect: 'resolve-effect',
+};
+
+async function send(
+  session: Session,
+  name: UpdateName,
+  fields: { run: string; commandId?: string | undefined } & Record<string, unknown>,
+  options: SendOptions,
 ): Promise<CommandAnswer> {
   const made = fields.commandId === undefined;
   const commandId = commandIdOf(fields.commandId);

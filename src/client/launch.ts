@@ -16,6 +16,9 @@ import { OFFERS_AT_ONCE } from '../domain/wants.js';
 import { resolveLaunch } from '../definitions/resolve.js';
 import { digestOf } from '../store/canonical.js';
 import type { Json } from '../store/port.js';
+import { tracingClient } from '../telemetry/client.js';
+import { commanded } from '../telemetry/commands.js';
+import { ATTRIBUTES } from '../telemetry/names.js';
 import { toBatonError } from './failure.js';
 import { uiAddress, type Session } from './session.js';
 
@@ -60,7 +63,17 @@ export interface Launched {
  *
  * @throws BatonError `InvalidCommand`, `TooLarge`, `UnknownRevision`, `RevisionNotAccepted`, `RunConflict`, `StoreUnavailable`, …
  */
-export async function launch(session: Session, request: LaunchRequest): Promise<Launched> {
+export function launch(session: Session, request: LaunchRequest): Promise<Launched> {
+  const { tenant } = session;
+  return commanded('launch', { tenant, run: request.run }, undefined, async (span) => {
+    const launched = await resolveAndStart(session, request);
+    const { run, pins } = launched;
+    span.setAttributes({ [ATTRIBUTES.run]: run, [ATTRIBUTES.package]: pins.package.ref });
+    return launched;
+  });
+}
+
+async function resolveAndStart(session: Session, request: LaunchRequest): Promise<Launched> {
   const { tenant } = session;
   checkFields('a launch', request, FIELDS);
   const input = request.input ?? null;
@@ -121,7 +134,7 @@ async function start(session: Session, input: RunInput, plan: RunPlan): Promise<
   }
   try {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>
-      client.workflow.start(RUN_WORKFLOW, {
+      tracingClient(client).start(RUN_WORKFLOW, {
         workflowId: workflowIdOf(tenant, run),
         taskQueue: input.taskQueue,
         args: [input],

@@ -17,6 +17,7 @@ import { save, type SaveAnswer, type SaveRequest } from './save.js';
 import type { Session } from './session.js';
 import { iso, showRun, type SlotShown } from './show.js';
 import type { Json } from '../store/port.js';
+import { commanded } from '../telemetry/commands.js';
 
 /** The slot after a command. */
 export interface SlotAnswer {
@@ -194,7 +195,10 @@ export class SlotHandle {
     work: (held: Holder) => Promise<T>,
   ): Promise<T> {
     const held = { ...this.#where, lease };
-    return command(this.#session, name, { ...held, commandId }, () => work(held));
+    const facts = { tenant: this.#session.tenant, ...this.#where };
+    // Those of others get their span where they are sent to the run, which these do not pass.
+    const told = (): Promise<T> => commanded(name, facts, commandId, () => work(held));
+    return command(this.#session, name, { ...held, commandId }, told);
   }
 
   async #send(name: UpdateName, fields: Fields): Promise<SlotAnswer> {

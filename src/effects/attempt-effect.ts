@@ -9,6 +9,7 @@ import { visit } from '../domain/effect.js';
 import { BatonError } from '../domain/errors.js';
 import type { Failure } from '../domain/types.js';
 import type { EffectRow, Json } from '../store/port.js';
+import { countUnresolved } from '../telemetry/metrics.js';
 import { pollEvery } from './options.js';
 import { EffectRejected } from './outcome.js';
 import { asked, sent, type Unheard } from './owner-calls.js';
@@ -129,6 +130,8 @@ export class EffectAttempt {
     const { label, key } = this.effect;
     const now = await this.records.record(key, { state: 'unresolved', failure });
     if (now.state !== 'unresolved') return now;
+    // Asked again in vain it is still the same one.
+    if (row.state !== 'unresolved') countUnresolved(row.name);
     // The owner did answer, and what is wrong with it is the agent's to know.
     if (['TooLarge', 'EffectConflict'].includes(failure.code)) throw error;
     const facts = { slot: row.slot, effect: label, cause: failure.code };

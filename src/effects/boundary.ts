@@ -7,6 +7,9 @@ import { checkName } from '../agent/provenance.js';
 import { effectLabel } from '../domain/effect.js';
 import { digestOf } from '../store/canonical.js';
 import type { Fence, Json, Store } from '../store/port.js';
+import { countRefusal } from '../telemetry/metrics.js';
+import { ATTRIBUTES } from '../telemetry/names.js';
+import { SpanKind, traced } from '../telemetry/trace.js';
 import { conflict, EffectAttempt } from './attempt-effect.js';
 import { effectKey } from './key.js';
 import { checkedOptions, inlineJson } from './options.js';
@@ -52,7 +55,8 @@ export class Effects {
       return running.receipt;
     }
     if (!options.lookup) this.input.warn(name, unrecoverable(name));
-    const receipt = this.#token().then((authority) => {
+    const receipt = traced('baton.effect', spanOf(name, instance, key), async () => {
+      const authority = await this.#token();
       const call = { key, request, authority, epoch, signal: this.input.authority.signal };
       const effect = { name, instance, label, key, digest, options, call };
       return new EffectAttempt(effect, this.#records, this.input.authority).receipt();
@@ -60,6 +64,9 @@ export class Effects {
     this.#running.set(key, { digest, receipt });
     try {
       return await receipt;
+    } catch (error) {
+      countRefusal(error, 'effect');
+      throw error;
     } finally {
       this.#running.delete(key);
     }
@@ -69,6 +76,16 @@ export class Effects {
     return authorityToken(await this.#records.storeKey(), this.input.fence);
   }
 }
+
+/** The key is no secret: its owner keeps it, and finds the span by it. */
+const spanOf = (name: string, instance: string | null, key: string) => ({
+  kind: SpanKind.CLIENT,
+  attributes: {
+    [ATTRIBUTES.effect]: name,
+    [ATTRIBUTES.effectKey]: key,
+    ...(instance === null ? {} : { [ATTRIBUTES.effectInstance]: instance }),
+  },
+});
 
 const unrecoverable = (name: string): string =>
   `effect "${name}" has no \`lookup\`: if its answer is lost, nobody can find out whether it happened. It is then unresolved ` +

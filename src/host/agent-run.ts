@@ -14,6 +14,7 @@ import type { AgentDefinition } from '../agent/types.js';
 import type { AgentRef } from '../domain/types.js';
 import type { PerformInput } from '../domain/wire.js';
 import type { Fence, Staged, Store } from '../store/port.js';
+import { AttemptTelemetry } from './attempt-telemetry.js';
 import { findLeaseEnd } from './lease-check.js';
 import { LeaseKeeper } from './keeper.js';
 import { failureOf, outcomeOf, stage, tell, type Outcome } from './outcome.js';
@@ -25,6 +26,8 @@ const MOST_WARNINGS = 1_000;
 export interface AgentRunOptions {
   readonly definition: AgentDefinition;
   readonly work: PerformInput;
+  /** Server time of the first attachment. */
+  readonly startedAt: number | null;
   readonly held: Held;
   readonly client: Client;
   readonly store: Store;
@@ -39,6 +42,7 @@ export class AgentRun {
   readonly #options: AgentRunOptions;
   readonly #fence: Fence;
   readonly #keeper: LeaseKeeper;
+  readonly #telemetry: AttemptTelemetry;
   /** Null until the handoff is read. */
   #agentRevision: string | null = null;
   #interrupt: (outcome: Outcome) => void = () => undefined;
@@ -47,6 +51,7 @@ export class AgentRun {
     const { client, store, work, held } = options;
     this.#options = options;
     this.#fence = fenceOf(work);
+    this.#telemetry = new AttemptTelemetry(work, options.logger);
     const interrupted = new Promise<Outcome>((resolve) => (this.#interrupt = resolve));
     this.#keeper = new LeaseKeeper(
       {
@@ -57,12 +62,13 @@ export class AgentRun {
             client.activity.heartbeat(token, progress),
           ),
         findEnd: (where) => findLeaseEnd(client, store, this.#fence, where),
+        onRenewed: (leftMs) => this.#telemetry.renewed(leftMs),
         onRevoked: (by) => this.#interrupt({ kind: 'revoked', why: `the activity was ${by}` }),
         onOver: () => this.#interrupt({ kind: 'over' }),
       },
       held,
     );
-    const working = this.#work();
+    const working = this.#telemetry.within(() => this.#work());
     this.told = Promise.race([interrupted, working]).then((outcome) => this.#tell(outcome));
     this.gone = Promise.all([this.told, working]).then(() => undefined);
   }
@@ -73,7 +79,9 @@ export class AgentRun {
 
   /** A new activity for the lease, after a roll-over. False when this run has no use for it any more. */
   reattach(held: Held): boolean {
-    return this.#keeper.attach(held);
+    const attached = this.#keeper.attach(held);
+    if (attached) this.#telemetry.reattached();
+    return attached;
   }
 
   /** Gives the lease up: the agent's signal fires, its slot is claimable again at once. Resolves when that is told. */
@@ -96,6 +104,7 @@ export class AgentRun {
         );
       const { handoff, attachments } = await this.#persistently(load);
       this.#agentRevision = agentRevisionOf(handoff.agent);
+      this.#telemetry.handedOver(handoff, this.#agentRevision, this.#options.startedAt);
       const warn = (effect: string, message: string): void => this.#warnOnce(handoff.agent, effect, message);
       const context = createContext({ store, authority: this.#keeper, work, handoff, attachments, warn });
       return outcomeOf(await definition.run(context));
@@ -109,29 +118,29 @@ export class AgentRun {
     const subject = `${agentRevisionOf(agent)}/${effect}`;
     if (warned.has(subject) || warned.size >= MOST_WARNINGS) return;
     warned.add(subject);
-    this.#options.logger.warn(message, { agent: agent.name, revision: agent.revision, effect });
+    this.#telemetry.warn(message, { agent: agent.name, revision: agent.revision, effect });
   }
 
   async #tell(outcome: Outcome): Promise<void> {
-    const { client, logger } = this.#options;
-    const facts = { attempt: this.attempt, slot: this.#fence.slot, run: this.#fence.run };
+    const { client } = this.#options;
+    const telemetry = this.#telemetry;
+    if (outcome.kind === 'failure') telemetry.failed(outcome.failure);
+    let said = outcome;
     try {
-      if (outcome.kind === 'failure')
-        logger.warn(`agent failed: ${outcome.failure.message}`, { ...facts, code: outcome.failure.code });
-      const [said, staged] = await this.#stage(outcome);
+      let staged: Staged | null;
+      [said, staged] = await this.#stage(outcome);
       const acknowledged = await this.#keeper.finish(tell(client.activity, said, staged));
-      if (!acknowledged)
-        logger.warn('lease ended before the attempt’s end was acknowledged', { ...facts, end: outcome.kind });
+      telemetry.ended(said, acknowledged ? null : 'StaleLease');
     } catch (error) {
       if (isCode(error, 'StaleLease')) this.#keeper.lose('the store refused its end');
       else this.#keeper.lose('its end could not be told');
-      logger.warn('attempt’s end could not be told', { ...facts, end: outcome.kind, error });
+      telemetry.notTold(said, error);
     }
   }
 
   /** A completion that the store refuses because of the slot's effects is a failure of the attempt: the agent has ended. */
   async #stage(outcome: Outcome): Promise<readonly [Outcome, Staged | null]> {
-    const { store, logger } = this.#options;
+    const { store } = this.#options;
     const staged = (end: Outcome) =>
       this.#persistently(() =>
         storeWithin(stage(store, this.#fence, end, this.#agentRevision), 10_000, 'staging the end'),
@@ -140,8 +149,8 @@ export class AgentRun {
       return [outcome, await staged(outcome)];
     } catch (error) {
       if (outcome.kind !== 'completion' || !isCode(error, 'EffectUnresolved')) throw error;
-      const refused: Outcome = { kind: 'failure', failure: failureOf(error) };
-      logger.warn(`completion refused: ${refused.failure.message}`, { ...this.#fence });
+      const refused = { kind: 'failure', failure: failureOf(error) } as const;
+      this.#telemetry.failed(refused.failure, 'completion refused');
       return [refused, await staged(refused)];
     }
   }

@@ -29,6 +29,8 @@ export interface KeeperOptions {
   readonly findEnd: (held: Held) => Promise<string | null>;
   /** An operator's pause, reset or cancel, or the run's own cancel. The keeper has stopped beating. */
   readonly onRevoked: (by: RevokedBy) => void;
+  /** A renewal was acknowledged, and so much was left of the lease then, in milliseconds. */
+  readonly onRenewed?: (leftMs: number) => void;
   /** The lease is over, whatever the reason but a {@link LeaseKeeper.finish} that went through. */
   readonly onOver: (why: BatonError) => void;
 }
@@ -172,6 +174,7 @@ export class LeaseKeeper implements Authority {
 
   #acknowledge(held: Held, sent: number): void {
     if (held !== this.#held || this.#state === 'over') return;
+    this.#options.onRenewed?.(this.#acknowledged + this.#options.ttlMs - performance.now());
     this.#acknowledged = Math.max(this.#acknowledged, sent);
     this.#watchDeadline();
     if (this.#state === 'detached') {

@@ -105,7 +105,7 @@ export class Roster implements HostPort {
     return 'claimed';
   }
 
-  attached(work: PerformInput, _row: AttemptRow, held: Held): boolean {
+  attached(work: PerformInput, row: AttemptRow, held: Held): boolean {
     const attempt = work.attempt.attempt;
     const running = this.#runs.get(attempt);
     if (running) return running.reattach(held);
@@ -115,7 +115,7 @@ export class Roster implements HostPort {
       this.#forget(claim);
       return false;
     }
-    this.#start(claim, work, held);
+    this.#start(claim, work, row, held);
     return true;
   }
 
@@ -143,12 +143,12 @@ export class Roster implements HostPort {
   }
 
   /** The claim's place goes over to the agent, and comes back when the agent's code has ended. */
-  #start(claim: Claim, work: PerformInput, held: Held): void {
+  #start(claim: Claim, work: PerformInput, { startedAt }: AttemptRow, held: Held): void {
     const { definition, places } = this.#class(claim.workerClass);
     const { client, store, logger } = this.options;
     this.#disarm(claim);
     this.#claims.delete(claim.id);
-    const run = new AgentRun({ definition, work, held, client, store, logger });
+    const run = new AgentRun({ definition, work, startedAt, held, client, store, logger });
     this.#runs.set(run.attempt, run);
     void run.gone.then(() => {
       this.#runs.delete(run.attempt);

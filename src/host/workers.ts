@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
+import { activityInterceptors } from '../telemetry/activity.js';
 
 /** Global, because two copies of this package may be loaded. */
 const INNER = Symbol.for('temporal-baton.inner-worker');
@@ -11,7 +12,7 @@ const INNER = Symbol.for('temporal-baton.inner-worker');
 const WATCH_MS = 50;
 
 export async function createInnerWorker(options: WorkerOptions): Promise<Worker> {
-  const worker = await Worker.create(options);
+  const worker = await Worker.create({ interceptors: { activity: [activityInterceptors] }, ...options });
   Object.defineProperty(worker, INNER, { value: true });
   return worker;
 }
