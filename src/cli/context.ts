@@ -9,6 +9,7 @@ import type { ConnectOptions } from '../server/connect.js';
 import type { Store } from '../store/port.js';
 import { shownAddress } from '../store/location.js';
 import { durationInput } from './input.js';
+import { startTelemetry } from './telemetry.js';
 
 export const DEFAULT_STORE = 'sqlite:./baton.db';
 
@@ -123,16 +124,19 @@ export function action<A extends unknown[]>(
 ): (...args: unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
-    const opened = new Opened(command.optsWithGlobals<GlobalOptions>(), !READS.has(command.name()));
+    const name = command.name();
+    const opened = new Opened(command.optsWithGlobals<GlobalOptions>(), !READS.has(name));
+    const telemetry = READS.has(name) ? null : await startTelemetry(name);
     try {
       await run(opened, ...(args.slice(0, -1) as A));
     } finally {
       await opened.close();
+      await telemetry?.stop();
     }
   };
 }
 
-/** Commands that only read: for them a store file that is not there is a mistyped path, not a store to be made. */
+/** Commands that only read and make no spans: for them a store file that is not there is a mistyped path, not a store to be made. */
 const READS = new Set(['show', 'list', 'watch', 'attempts', 'artifacts', 'recovery', 'effects', 'audit']);
 
 class Opened implements Context {

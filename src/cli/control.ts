@@ -2,6 +2,8 @@
 import type { Context } from './context.js';
 import { BatonError } from '../domain/errors.js';
 import type { AuthorityEndpoint } from '../host/control.js';
+import { logLine } from './log-line.js';
+import { coreMetrics } from './telemetry-env.js';
 
 export interface RunningControl {
   readonly address: string;
@@ -32,11 +34,18 @@ export async function runControl(
     import('@temporalio/worker'),
     import('../host/control.js'),
   ]);
+  const metrics = coreMetrics(process.env);
   // stdout belongs to the command's own output, and signals are handled by the command.
   Runtime.install({
-    logger: new DefaultLogger('WARN', toStderr),
+    logger: new DefaultLogger(
+      'WARN',
+      (entry) => void process.stderr.write(`${logLine(entry, context.json)}\n`),
+    ),
     // Otherwise the native side of the SDK writes its own log to stdout.
-    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} } },
+    telemetryOptions: {
+      logging: { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} },
+      ...(metrics ? { metrics } : {}),
+    },
     shutdownSignals: [],
   });
   // A development server that was just started speaks no TLS, whatever is configured for others.
@@ -81,9 +90,4 @@ export async function runControl(
       await connection.close();
     },
   };
-}
-
-function toStderr({ level, message, meta }: { level: string; message: string; meta?: unknown }): void {
-  const error = (meta as { error?: unknown } | undefined)?.error;
-  process.stderr.write(`${level} ${message}${error instanceof Error ? `: ${error.message}` : ''}\n`);
 }
