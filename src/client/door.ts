@@ -8,6 +8,7 @@ import { within } from '../access/within.js';
 import { BatonError, ERROR_CODES } from '../domain/errors.js';
 import { isId, recordable } from '../domain/text.js';
 import type { AuditEntry } from '../store/port.js';
+import { countRefusal } from '../telemetry/metrics.js';
 import type { Session } from './session.js';
 import { attemptOfToken } from './token.js';
 
@@ -79,6 +80,7 @@ async function assertMay(session: Session, name: CommandName | ReadName, asked: 
   try {
     await assertAuthorized(authorize, actionOf(session, name, asked), session.actor, timeoutMs);
   } catch (error) {
+    countRefusal(error, name);
     await audit(session, name, asked, verdictOf(error));
     throw error;
   }
