@@ -31,11 +31,17 @@ const PLAIN = {
   middle: '  ',
 };
 
-/** Control characters of texts that people and agents gave must not reach a terminal as they are. */
+/**
+ * Control characters of texts that people and agents gave must not reach a terminal as they are, nor those that turn the
+ * direction of writing, with which a name shows as another (https://trojansource.codes).
+ */
 export const clean = (text: string): string =>
   text.replace(
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g,
-    (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`,
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (char) => {
+      const code = char.charCodeAt(0).toString(16);
+      return code.length > 2 ? `\\u${code.padStart(4, '0')}` : `\\x${code.padStart(2, '0')}`;
+    },
   );
 
 export const line = (text: string): string => clean(text).replace(/\n/g, '\\n');

@@ -9,6 +9,7 @@ import { BatonError, ERROR_CODES, type ErrorCode } from '../../src/domain/errors
 describe('clean', () => {
   it('shows control characters instead of sending them', () => {
     expect(clean('a\u001b[31mb\u0007\u009b')).toBe('a\\x1b[31mb\\x07\\x9b');
+    expect(clean('pay\u202egnp.exe\u2066\u200f')).toBe('pay\\u202egnp.exe\\u2066\\u200f');
   });
   it('leaves lines and letters of all languages', () => {
     expect(clean('zwei\nZeilen – 日本')).toBe('zwei\nZeilen – 日本');
