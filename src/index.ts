@@ -25,6 +25,10 @@ export type { RunShown, SlotShown } from './client/show.js';
 export { COMMANDS, READS } from './access/actions.js';
 export type { ActionAsked, ActionName, CommandName, ReadName } from './access/actions.js';
 export type { Authorize, AuthorizeAnswer } from './access/authorize.js';
+export { verifyBundle, type Verified, type VerifyOptions } from './bundle/verify.js';
+export type { Problem, ProblemKind } from './bundle/problems.js';
+export type { Exported } from './bundle/write.js';
+
 export { BatonError, END_CODES, ERROR_CODES, isErrorCode } from './domain/errors.js';
 export type { ErrorCode, ErrorDetails, ExitCode } from './domain/errors.js';
 export { DEFAULT_TASK_QUEUE, SEARCH_ATTRIBUTES, type DryRun } from './domain/wire.js';

@@ -26,6 +26,8 @@ export const READS = [
   'artifacts',
   'effects',
   'recovery',
+  'export',
+  'report',
   'result',
   'dryRun',
   'doctor',

@@ -137,7 +137,18 @@ export function action<A extends unknown[]>(
 }
 
 /** Commands that only read and make no spans: for them a store file that is not there is a mistyped path, not a store to be made. */
-const READS = new Set(['show', 'list', 'watch', 'attempts', 'artifacts', 'recovery', 'effects', 'audit']);
+const READS = new Set([
+  'show',
+  'list',
+  'watch',
+  'attempts',
+  'artifacts',
+  'recovery',
+  'effects',
+  'audit',
+  'export',
+  'report',
+]);
 
 class Opened implements Context {
   readonly json: boolean;

@@ -13,6 +13,7 @@ import { registerComplete } from './complete.js';
 import { registerDev } from './dev.js';
 import { registerDoctor } from './doctor.js';
 import { registerEffects } from './effects.js';
+import { registerExport } from './export.js';
 import { registerFail } from './fail.js';
 import { registerHeartbeat } from './heartbeat.js';
 import { registerLaunch } from './launch.js';
@@ -21,10 +22,12 @@ import { registerPublish } from './publish.js';
 import { registerReassign } from './reassign.js';
 import { registerRecovery } from './recovery.js';
 import { registerRelease } from './release.js';
+import { registerReport } from './report.js';
 import { registerResolveEffect } from './resolve-effect.js';
 import { registerSave } from './save.js';
 import { registerShow } from './show.js';
 import { registerSteering } from './steering.js';
+import { registerVerify } from './verify.js';
 import { registerWatch } from './watch.js';
 import { registerWorker } from './worker.js';
 
@@ -67,6 +70,9 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
     registerEffects,
     registerRecovery,
     registerAudit,
+    registerReport,
+    registerExport,
+    registerVerify,
     registerClaim,
     registerHeartbeat,
     registerSave,

@@ -1,6 +1,8 @@
 /** The one renderer: everything the command line shows to people is made here, from the same values that `--json` prints. */
 import Table from 'cli-table3';
 import type { ArtifactView, AttemptView, EffectView } from '../agent/types.js';
+import type { Verified } from '../bundle/verify.js';
+import type { Exported } from '../bundle/write.js';
 import type { Claimed } from '../client/claim.js';
 import type { Check } from '../client/doctor.js';
 import type { Launched } from '../client/launch.js';
@@ -264,6 +266,42 @@ export function checksText(checks: readonly Check[]): string {
     ]),
   );
 }
+
+export function exportedText(done: Exported): string {
+  const { path, run, snapshot, files, bytes, attempts, artifacts, effects, digest } = done;
+  return [
+    pc.bold(line(path)),
+    `${run}${snapshot ? ', still open' : ''}: ${attempts} attempts, ${artifacts} artifacts, ${effects} effects; ${files} files, ${bytes} bytes`,
+    `sha256:${digest}`,
+    pc.dim('Keep the digest elsewhere; `baton verify` takes it as --digest.'),
+  ].join('\n');
+}
+
+export function verifiedText(verdict: Verified): string {
+  const { ok, path, tenant, run, status, snapshot, exportedAt, digest, problems, problemCount } = verdict;
+  const { files, bytes, attempts, artifacts, effects } = verdict;
+  const about = `${or(run)} of tenant ${or(tenant)}, ${or(status)}${snapshot ? ' (still open)' : ''}, exported ${or(exportedAt)}`;
+  const counts = `${or(attempts)} attempts, ${or(artifacts)} artifacts, ${or(effects)} effects; ${files} files, ${bytes} bytes`;
+  const rows = problems.map(({ kind, file, field, message }) => [
+    pc.red(kind),
+    `${line(file)}${field === null ? '' : ` ${line(field)}`}`,
+    line(message),
+  ]);
+  const more = problemCount - problems.length;
+  return [
+    `${ok ? pc.green('verified') : pc.red('NOT VERIFIED')}  ${line(path)}`,
+    about,
+    counts,
+    ...(digest === null ? [] : [`sha256:${digest}`]),
+    ...(ok
+      ? []
+      : ['', table(['', 'where', `${problemCount} ${problemCount === 1 ? 'problem' : 'problems'}`], rows)]),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ].join('\n');
+}
+
+export const reportedText = ({ file, bytes }: { file: string; bytes: number }): string =>
+  `${pc.bold(line(file))}  ${pc.dim(`${bytes} bytes`)}`;
 
 /** Goes to stderr. */
 export const errorText = ({ code, message }: BatonError): string =>

@@ -21,20 +21,12 @@ export async function listAttempts(
   const row = await runRow(session, run);
   if (slot !== undefined) await checkSlot(session, row, slot);
   const rows = await (await session.store()).attempts.list(session.tenant, run, slot);
-  return views(session, run, rows);
-}
-
-async function views(
-  session: Session,
-  run: string,
-  rows: readonly AttemptRow[],
-): Promise<readonly AttemptView[]> {
   const execution = rows.some((row) => row.leaseStatus === 'live') ? await describeRun(session, run) : null;
-  return Promise.all(rows.map((row) => viewOf(session, row, execution)));
+  return Promise.all(rows.map((row) => viewAttempt(session, row, execution)));
 }
 
 /** A staged end is no expiry, so such a row is shown as it is recorded. */
-async function viewOf(
+export async function viewAttempt(
   session: Session,
   row: AttemptRow,
   execution: ExecutionView | null,

@@ -26,6 +26,8 @@ export interface RunRead {
   /** Null when Temporal has forgotten the run, or never had it (a launch that was interrupted). */
   readonly execution: ExecutionView | null;
   readonly row: RunRow | null;
+  /** False: no server was asked, so that nobody can tell whether a live lease is over. */
+  readonly server: boolean;
 }
 
 /** What Temporal says about the run's newest execution, or null; errors translated. */
@@ -90,6 +92,7 @@ export async function readRun(session: Session, run: string): Promise<RunRead> {
       leases: view.leases,
       execution,
       row,
+      server: true,
     };
   if (!row) {
     throw BatonError.of(
@@ -103,7 +106,23 @@ export async function readRun(session: Session, run: string): Promise<RunRead> {
     );
   }
   const state = await rebuildState(store, row);
-  return { source: 'store', state, status: statusOf(execution, row.status), leases: {}, execution, row };
+  const status = statusOf(execution, row.status);
+  return { source: 'store', state, status, leases: {}, execution, row, server: true };
+}
+
+/**
+ * {@link readRun}, or what the store alone knows when no server answers: for records that are to be kept, which a closed run's
+ * are whatever became of its server.
+ */
+export async function readRunAnyhow(session: Session, row: RunRow): Promise<RunRead> {
+  try {
+    return await readRun(session, row.run);
+  } catch (error) {
+    if (!(error instanceof BatonError) || error.code !== 'TemporalUnavailable') throw error;
+    const state = await rebuildState(await session.store(), row);
+    const { status } = row;
+    return { source: 'store', state, status, leases: {}, execution: null, row, server: false };
+  }
 }
 
 const CLOSED: Readonly<Record<string, RunStatus>> = {

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import { handoffMarkdown, type RecoveryOptions } from '../agent/recovery.js';
 import type { ArtifactView, AttemptView, EffectView, Handoff } from '../agent/types.js';
+import type { Exported } from '../bundle/write.js';
 import { checkId } from '../domain/text.js';
 import { workflowIdOf } from '../domain/wire.js';
 import type { ArtifactRow, Json } from '../store/port.js';
@@ -9,6 +10,7 @@ import type { ReadName } from '../access/actions.js';
 import { listAudit, type AuditRequest, type AuditView } from './audit.js';
 import { sendCommand } from './commands.js';
 import { command, look, type Asked } from './door.js';
+import { exportRun, reportRun } from './export.js';
 import { toBatonError } from './failure.js';
 import {
   listArtifactRows,
@@ -126,6 +128,27 @@ export class RunHandle {
    */
   audit(request: AuditRequest = {}): Promise<readonly AuditView[]> {
     return this.#look('audit', () => listAudit(this.session, request, this.run));
+  }
+
+  /**
+   * Writes the run with all that belongs to it (pins, attempts, artifacts with their bytes, effects) to a new folder, a BagIt bag
+   * that {@link verifyBundle} checks. Of open runs too, as they stand; without a control worker, and without a server, from the store.
+   *
+   * @throws BatonError `RunNotFound`, `InvalidCommand` (something of that name is there), `PinsDamaged`, `ArtifactMissing`,
+   *   `ArtifactMismatch`, `StoreUnavailable`; no folder is left then
+   */
+  export(folder: string): Promise<Exported> {
+    return this.#look('export', () => exportRun(this.session, this.run, folder));
+  }
+
+  /**
+   * The run as one HTML page that needs nothing else: attempts on a time line, reassigns, artifacts, effects. Texts are escaped
+   * and cut; of inputs, results and receipts it has the beginning, of artifacts no byte. A few MB at most.
+   *
+   * @throws BatonError `RunNotFound`, `PinsDamaged`, `StoreUnavailable`
+   */
+  report(): Promise<string> {
+    return this.#look('report', () => reportRun(this.session, this.run));
   }
 
   /** Cancels every slot and with them the run. */

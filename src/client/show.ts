@@ -59,14 +59,18 @@ export interface RunShown {
 
 /** @throws BatonError `RunNotFound`, `TemporalUnavailable`, `StoreUnavailable` */
 export async function showRun(session: Session, run: string): Promise<RunShown> {
-  const read = await readRun(session, run);
+  return showRead(session, await readRun(session, run));
+}
+
+/** What was read of a run, as it is shown. */
+export async function showRead(session: Session, read: RunRead): Promise<RunShown> {
   const { tenant } = session;
   const slots = await Promise.all(
     Object.values(read.state.slots).map((slot) => showSlot(session, read, slot)),
   );
   const { state, status, source } = read;
   const [deadline, failure] = [deadlineOf(read, state.deadline), state.failure ?? null];
-  return { tenant, run, status, pins: state.pins, deadline, failure, slots, source };
+  return { tenant, run: state.run, status, pins: state.pins, deadline, failure, slots, source };
 }
 
 async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<SlotShown> {
@@ -102,7 +106,7 @@ async function showSlot(session: Session, read: RunRead, slot: Slot): Promise<Sl
 }
 
 async function activeExpired(session: Session, read: RunRead, slot: Slot): Promise<boolean> {
-  if (!slot.active || slot.ending) return false;
+  if (!slot.active || slot.ending || !read.server) return false;
   const store = await session.store();
   const row: AttemptRow | null = await store.attempts.get(
     session.tenant,

@@ -5,7 +5,7 @@ import { endAttempt } from './attempt.js';
 import type { Failure, LaunchSpec, Pins, PlanNode, RunPlan, RunState, RunStatus, Slot } from './types.js';
 
 const OVER: ReadonlySet<Slot['state']> = new Set(['succeeded', 'failed', 'cancelled']);
-export const isOver = (slot: Slot): boolean => OVER.has(slot.state);
+export const isOver = (slot: Pick<Slot, 'state'>): boolean => OVER.has(slot.state);
 
 /**
  * State of a run at launch: slots without dependencies are open, with their first specification selected.

@@ -32,5 +32,16 @@ export function commandLog(db: Db): CommandLog {
       }
       return first.answer;
     },
+    async list(tenant, run) {
+      const rows = await db
+        .selectFrom('commands')
+        .select(['command_id', 'name', 'digest', 'at'])
+        .where('tenant', '=', tenant)
+        .where('run', '=', run)
+        .orderBy('at')
+        .orderBy('command_id')
+        .execute();
+      return rows.map(({ command_id: commandId, ...row }) => ({ commandId, ...row }));
+    },
   };
 }

@@ -396,6 +396,16 @@ export interface CommandLog {
     answer: Json;
     at: number;
   }): Promise<Json>;
+  /** In order of time. Without the answers, which may hold what only their receivers may know. */
+  list(tenant: string, run: string): Promise<readonly CommandRow[]>;
+}
+
+export interface CommandRow {
+  readonly commandId: string;
+  readonly name: string;
+  /** Of everything that makes it this command. */
+  readonly digest: string;
+  readonly at: number;
 }
 
 /** How a command ended. `unknown`: it failed on the way, and may have been carried out or may be yet. */

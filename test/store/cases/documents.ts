@@ -140,6 +140,12 @@ export function documentCases(store: () => Store): void {
     });
     expect(await store().commands.recall(ACME, 'r', 'c')).toEqual({ digest: 'd', answer: { token: 't' } });
     expect(await store().commands.remember({ ...command, run: 'r2', digest: 'e', answer: 1 })).toBe(1);
+    await store().commands.remember({ ...command, commandId: 'b', name: 'beat', at: 0 });
+    expect(await store().commands.list(ACME, 'r')).toEqual([
+      { commandId: 'b', name: 'beat', digest: 'd', at: 0 },
+      { commandId: 'c', name: 'save', digest: 'd', at: 1 },
+    ]);
+    expect(await store().commands.list('ACME', 'r')).toEqual([]);
   });
 
   it('has one key of 32 bytes, not to be changed by who holds it', async () => {
