@@ -86,7 +86,7 @@ const effect = z.object({
   updatedAt: time,
 });
 
-const command = z.object({ commandId: text, name: text, digest, at: time });
+const command = z.object({ commandId: text, name: text, digest: text, at: time });
 
 const SCHEMAS = {
   run,

@@ -60,11 +60,11 @@ export interface ArtifactRecord extends ArtifactView {
   readonly number: number;
 }
 
-/** A command that a holder gave and that was accepted (heartbeat, save, complete, fail, release). What it was answered is not kept here. */
+/** A command that was accepted, as far as the store was told. What it was answered is not kept here: that may be a lease token. */
 export interface CommandRecord {
   readonly commandId: string;
   readonly name: string;
-  /** Of everything that makes it this command. */
+  /** Tells it from another command of the same id. Of those that pass the run's workflow it is a short one, no sha256. */
   readonly digest: string;
   readonly at: string;
 }

@@ -92,8 +92,8 @@ async function attemptRecord(
 ): Promise<AttemptRecord> {
   const { node, claimId, commandId, ttlMs, maxDurationMs, claimedAt, reassign, staged } = row;
   return {
-    // Its beats are known to the server alone: without it no lease is called over.
-    ...(server ? await viewAttempt(session, row, execution) : attemptView(row)),
+    // Beats are known to the server alone: without it no lease is called over.
+    ...(server || row.leaseStatus !== 'live' ? await viewAttempt(session, row, execution) : attemptView(row)),
     node,
     claimId,
     commandId,

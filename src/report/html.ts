@@ -22,9 +22,16 @@ export class Html {
 
 type Value = Html | string | number | null | undefined | false | readonly Value[];
 
-/** Values are escaped, lists put together, null, undefined and false left out. Attributes must be in double quotes. */
+/**
+ * Values are escaped, lists put together, null, undefined and false left out. Attributes must be in double quotes. Indentation is
+ * for the source only: a page of thousands of rows would be mostly that.
+ */
 export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html =>
-  Html.made(parts.reduce((text, part, at) => text + written(values[at - 1]) + part));
+  Html.made(
+    parts.reduce((text, part, at) => text + written(values[at - 1]) + part.replace(INDENT, '\n'), ''),
+  );
+
+const INDENT = /\n\s+/g;
 
 function written(value: Value): string {
   if (value === null || value === undefined || value === false) return '';

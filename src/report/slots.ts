@@ -80,7 +80,7 @@ export function slotSection(page: SlotPage, scale: Scale, limits: Limits, open: 
   </details> `;
 }
 
-const OPEN = html` open`;
+const OPEN = html`open`;
 
 /** Nothing for an empty list. */
 function table<R>(caption: string, head: readonly string[], rows: Cut<R>, row: (of: R) => Html): Html | null {

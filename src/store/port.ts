@@ -403,7 +403,7 @@ export interface CommandLog {
 export interface CommandRow {
   readonly commandId: string;
   readonly name: string;
-  /** Of everything that makes it this command. */
+  /** As its sender made it, to tell a repeat from another command. */
   readonly digest: string;
   readonly at: number;
 }
