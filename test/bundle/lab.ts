@@ -139,11 +139,12 @@ export class Copy {
     await writeFile(this.at(file), change(await readFile(this.at(file), 'utf8')));
   }
 
-  /** Changes a record and writes it again as JSON. */
+  /** Changes a record and writes it again as JSON; a list that `change` returns takes the place of one. */
   async record<T>(name: string, change: (value: T) => unknown): Promise<void> {
     await this.text(`data/${name}.json`, (text) => {
       const value = JSON.parse(text) as T;
-      return JSON.stringify(change(value) ?? value);
+      const changed = change(value);
+      return JSON.stringify(Array.isArray(value) && Array.isArray(changed) ? changed : value);
     });
   }
 
