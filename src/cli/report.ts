@@ -16,8 +16,12 @@ export function registerReport(program: Command): void {
     .option('--out <file>', 'where to write it, in place of what is there; - is stdout (default: ./RUN.html)')
     .action(
       action(async (context, run: string, options: { out?: string }) => {
+        if (options.out === '-' && context.json) {
+          const facts = { field: 'out' };
+          throw BatonError.of('InvalidCommand', '`--out -` is the page itself, so it excludes --json', facts);
+        }
         const html = await (await context.offlineClient()).run(run).report();
-        if (options.out === '-' && !context.json) return write(html);
+        if (options.out === '-') return write(html);
         const file = path.resolve(options.out ?? `${run}.html`);
         await replace(file, html);
         await print(context, { run, file, bytes: Buffer.byteLength(html) }, reportedText);

@@ -143,7 +143,7 @@ export class RunHandle {
 
   /**
    * The run as one HTML page that needs nothing else: attempts on a time line, reassigns, artifacts, effects. Texts are escaped
-   * and cut; of inputs, results and receipts it has the beginning, of artifacts no byte. A few MB at most.
+   * and cut; of inputs, results and receipts it has the beginning, of artifacts no byte. 15 MB at most.
    *
    * @throws BatonError `RunNotFound`, `PinsDamaged`, `StoreUnavailable`
    */

@@ -1,4 +1,4 @@
-/** How much of a run a page shows, so that it stays one that a browser opens: a few MB, also of 2,000 slots. Pure. */
+/** How much of a run a page shows, so that it stays one that a browser opens, also of 2,000 slots. Pure. */
 
 export interface Limits {
   /** Newest attempts of a slot. */
@@ -10,8 +10,14 @@ export interface Limits {
   readonly text: number;
 }
 
-/** Rows of each kind on a page, shared by the slots. */
+/** Rows of one kind on a page, shared by the slots. */
 const ROWS = 4_000;
+/** Longest text in a page of up to so many slots. */
+const TEXTS = [
+  [100, 400],
+  [500, 120],
+  [Infinity, 60],
+] as const;
 
 export function limitsFor(slots: number): Limits {
   const share = (most: number, least: number): number =>
@@ -20,7 +26,7 @@ export function limitsFor(slots: number): Limits {
     attempts: share(50, 2),
     artifacts: share(50, 2),
     effects: share(50, 1),
-    text: slots > 100 ? 120 : 400,
+    text: TEXTS.find(([most]) => slots <= most)?.[1] ?? 0,
   };
 }
 

@@ -16,7 +16,7 @@ const UNFOLDED = 20;
 /** No source is allowed but the page's own style, whatever a text in it tries. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/** @returns the page, a few MB at most */
+/** @returns the page: a few MB of a run of 2,000 slots, at most 15 however long and hostile its texts are */
 export function reportHtml(records: RunRecords): string {
   const { run, attempts } = records;
   const limits = limitsFor(run.slots.length);

@@ -11,7 +11,9 @@ import { verifyBundle, type Verified } from '../../src/bundle/verify.js';
 import type { Exported } from '../../src/bundle/write.js';
 import { baton as cli, batonJson, type ErrorJson } from '../cli/cli.js';
 import { startBaton, type Baton } from '../support/baton.js';
-import { Copy, filesOf, finish, firstAttempt, LARGE, launchReport, scratch } from './lab.js';
+import { visible } from '../../src/report/html.js';
+import { elementsOf } from '../report/parse.js';
+import { Copy, filesOf, finish, firstAttempt, HOSTILE, LARGE, launchReport, scratch } from './lab.js';
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -118,6 +120,26 @@ it(
     const foreign = { ...options, env: { ...options.env, BATON_TENANT: 'other' } };
     const refused = await batonJson<ErrorJson>(['export', run.run, '--out', 'x'], foreign);
     expect([refused.exitCode, refused.json.error.code]).toEqual([3, 'RunNotFound']);
+
+    // The same run as a page, in place of the one before: what it was told is text in it.
+    await writeFile(path.join(cwd, 'page.html'), 'before');
+    const page = await batonJson<{ file: string }>(['report', run.run, '--out', 'page.html'], options);
+    expect([page.exitCode, page.json]).toMatchObject([
+      0,
+      { run: run.run, file: path.join(cwd, 'page.html') },
+    ]);
+    const text = await readFile(page.json.file, 'utf8');
+    const elements = await elementsOf(text);
+    expect(elements.filter(({ name }) => name === 'script' || name === 'img')).toEqual([]);
+    const shownHostile = visible(HOSTILE);
+    const rows = elements.filter(({ name }) => name === 'tr').map((row) => row.text);
+    expect(rows.filter((row) => row.includes(shownHostile))).toHaveLength(3); // reassign, decision, effect
+    const bars = elements.filter(({ attributes }) => attributes.class?.startsWith('bar '));
+    expect(bars.map((bar) => bar.text)).toEqual(['1 ⚠ lost', '2 ✓ succeeded', '1 ✓ succeeded']);
+    expect(text).not.toContain('use the second source');
+    const piped = await cli(['report', run.run, '--out', '-'], options);
+    expect([piped.exitCode, piped.stdout.startsWith('<!doctype html>')]).toEqual([0, true]);
+    expect((await cli(['report', run.run, '--out', '-', '--json'], options)).exitCode).toBe(2);
 
     // A server that is away changes nothing but where it is read from.
     const alone = await batonJson<Exported>(
