@@ -52,6 +52,8 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, args: readonly
   list: ['list', []],
   show: ['show', ['r']],
   watch: ['show', ['r']],
+  export: ['export', ['r', '--out', 'bundle']],
+  report: ['report', ['r']],
   attempts: ['attempts', ['r']],
   artifacts: ['artifacts', ['r']],
   effects: ['effects', ['r']],
@@ -75,7 +77,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, args: readonly
 test('every command but those that run a server or worker is judged, and refused with exit code 3', async () => {
   const program = await buildProgram(['help']);
   const names = program.commands.map((command) => command.name()).filter((name) => name !== 'help');
-  expect(names.sort()).toEqual([...Object.keys(COMMANDS), 'demo', 'dev', 'worker'].sort());
+  expect(names.sort()).toEqual([...Object.keys(COMMANDS), 'demo', 'dev', 'verify', 'worker'].sort());
   await pMap(
     Object.entries(COMMANDS),
     async ([name, [action, args]]) => {

@@ -9,6 +9,8 @@ type Ask = (client: BatonClient, run: string, lease: string) => Promise<unknown>
 const reason = 'a secret reason';
 const bytes = { digest: 'd'.repeat(64) };
 const because = { reason };
+/** In a folder that is not there: nothing is written when nobody refuses. */
+const nowhere = '/nonexistent/bundle';
 
 export const CLIENT_ASKS: Readonly<Record<string, readonly [ActionName, Ask]>> = {
   publish: ['publish', (client) => client.publish({ documents: documents({ a: {} }, 'asked') })],
@@ -31,6 +33,8 @@ export const RUN_ASKS: Readonly<Record<string, readonly [ActionName, Ask]>> = {
   recoveryMarkdown: ['recovery', (client, run) => client.run(run).recoveryMarkdown('a')],
   result: ['result', (client, run) => client.run(run).result()],
   audit: ['audit', (client, run) => client.run(run).audit()],
+  export: ['export', (client, run) => client.run(run).export(nowhere)],
+  report: ['report', (client, run) => client.run(run).report()],
   cancel: ['cancelRun', (client, run) => client.run(run).cancel(because)],
 };
 
