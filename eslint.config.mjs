@@ -94,6 +94,34 @@ export default tseslint.config(
     ],
     'The client never loads the native worker.',
   ),
+  {
+    files: ['src/bundle/**', 'src/report/**'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              group: [
+                '@temporalio/*',
+                '**/store/*',
+                '!**/store/port.js',
+                '!**/store/canonical.js',
+                ...[LAYERS.host, LAYERS.server, LAYERS.cli, LAYERS.activities, LAYERS.workflows],
+                ...LAYERS.testing,
+              ],
+              message: 'A bundle and a report are made and checked without server and store.',
+            },
+            {
+              group: [LAYERS.client],
+              message: 'The client reads the records; here are only their types.',
+              allowTypeImports: true,
+            },
+          ],
+        },
+      ],
+    },
+  },
   wall(
     ['src/telemetry/**'],
     [
