@@ -1,11 +1,15 @@
 /** Leases: one `performAttempt` activity alive for every attempt that is. Its end is the attempt's end. */
 import { CancellationScope, isCancellation, workflowInfo } from '@temporalio/workflow';
 import type { AttemptRef, Slot } from '../src/domain/types.js';
+import { brief } from '../src/domain/markdown.js';
 import type { Wants } from '../src/domain/wants.js';
 import { readDeadlines } from '../src/domain/answers.js';
 import { lease, persistently, recorded } from './activities.js';
 import { endOfCompletion, endOfFailure, type ObservedEnd } from './failures.js';
 import type { Machine } from './machine.js';
+
+/** Code points of a reason: a summary is one line of the event list. */
+const REASON = 80;
 
 interface Lease {
   readonly activityId: string;
@@ -71,7 +75,7 @@ export class Leases {
       taskQueue: attempt.hostQueue,
       activityId,
       ttlMs: attempt.ttlMs,
-      summary: `${slot.slot} attempt ${attempt.number} by ${attempt.worker} (${attempt.workerClass})`,
+      summary: attemptSummary(slot, attempt),
     });
     const work = { tenant, run, slot: slot.slot, node: slot.node, pins };
     const ended = (end: ObservedEnd) =>
@@ -138,4 +142,9 @@ export class Leases {
   private slotOf(attempt: string): Slot | undefined {
     return Object.values(this.machine.state.slots).find((slot) => slot.active?.attempt === attempt);
   }
+}
+
+function attemptSummary({ slot, reassign }: Slot, { number, worker, workerClass }: AttemptRef): string {
+  const after = reassign ? `, reassigned by ${reassign.actor}: ${brief(reassign.reason, REASON)}` : '';
+  return `${slot} attempt ${number} by ${worker} (${workerClass})${after}`;
 }

@@ -82,7 +82,7 @@ class Run {
       this.machine.observe({ kind: 'time-passed' });
     });
     this.handlers = new Handlers(this.machine, this.offers, this.leases);
-    this.attributes = new Attributes(input.searchAttributes);
+    this.attributes = new Attributes(input);
     this.machine.reconcile = () => this.reconcile();
     this.handlers.register();
     this.reconcile();

@@ -43,7 +43,7 @@ export class Settles {
     const activityId = this.activityIdOf(attempt.attempt);
     const scope = new CancellationScope({ cancellable: false, parent: machine.detached });
     const record = () =>
-      recorded(`record ${end} of ${name} attempt ${attempt.number}`).settle({
+      recorded(`record the end of ${name} attempt ${attempt.number}: ${end}`).settle({
         tenant,
         run,
         slot: name,

@@ -1,13 +1,18 @@
 /** What people see of the run in the Temporal UI: the slot table and the search attributes. */
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { brief, escape, head, row } from '../src/domain/markdown.js';
+import { isOver } from '../src/domain/run.js';
 import type { RunState, Slot } from '../src/domain/types.js';
 import { LISTED, openEffectsOf, waitingList, waitsFor } from '../src/domain/waits.js';
+import type { RunInput } from '../src/domain/wire.js';
 
 const STATUS = defineSearchAttributeKey('BatonStatus', SearchAttributeType.KEYWORD);
 const WAITING = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ').slice(0, 160);
+/** Code points of a cell: the UI gives the table half of its width. */
+const CELL = 160;
+const cell = (text: string): string => escape(brief(text, CELL));
 
 /** What the slot waits for; when it is over, why it failed and what is still not known of its effects. */
 function lastOf(state: RunState, slot: Slot): string {
@@ -15,25 +20,45 @@ function lastOf(state: RunState, slot: Slot): string {
   return waits ?? [openEffectsOf(slot), slot.failure?.message].filter((text) => text != null).join('; ');
 }
 
+/** How many, and how those that did not succeed have ended. */
+function attemptsOf({ counts }: Slot): string {
+  const ends = [
+    [counts.failures, 'failed'],
+    [counts.losses, 'lost'],
+    [counts.releases, 'released'],
+  ] as const;
+  const bad = ends.filter(([count]) => count > 0).map(([count, end]) => `${count} ${end}`);
+  return `${counts.claims}${bad.length > 0 ? ` (${bad.join(', ')})` : ''}`;
+}
+
+function reassignOf({ lastReassign }: Slot): string {
+  if (!lastReassign) return '';
+  const { workerClass, actor, reason } = lastReassign;
+  return `to ${workerClass} by ${actor}: ${reason}`;
+}
+
 /** The slot table as Markdown. */
 export function showDetails(state: RunState): void {
   const slots = Object.values(state.slots);
   const rows = slots.slice(0, LISTED).map((slot) => {
-    const worker = slot.active ?? slot.prior;
-    const who = worker ? `${worker.worker} (${worker.workerClass})` : '';
-    const { claims, failures, losses, releases } = slot.counts;
-    const counts = `${claims} / ${failures} / ${losses} / ${releases}`;
-    return `| ${cell(slot.slot)} | ${slot.state}${slot.gate ? ` (${slot.gate})` : ''} | ${cell(who)} | ${counts} | ${cell(lastOf(state, slot))} |`;
+    const worker = (slot.active ?? slot.prior)?.worker;
+    const stands = `${slot.state}${slot.gate ? ` (${slot.gate})` : ''}`;
+    const who = worker === undefined ? slot.workerClass : `${slot.workerClass}: ${worker}`;
+    return row([slot.slot, stands, who, attemptsOf(slot), lastOf(state, slot), reassignOf(slot)].map(cell));
   });
-  const more = slots.length > LISTED ? [``, `…and ${slots.length - LISTED} more slots: \`baton show\`.`] : [];
+  const over = slots.filter(isOver).length;
+  const atWork = slots.some(({ active }) => active !== null);
   setCurrentDetails(
     [
-      `**${state.status}** · tenant ${state.tenant} · ${state.pins.package.ref}`,
+      `**${state.status}** · ${over} of ${slots.length} slots over · tenant ${cell(state.tenant)} · ${cell(state.pins.package.ref)}`,
       '',
-      '| slot | state | worker | claims / failures / losses / releases | waits for |',
-      '| --- | --- | --- | --- | --- |',
+      head(['slot', 'state', 'class and worker', 'attempts', 'waits for', 'last reassign']),
       ...rows,
-      ...more,
+      ...(slots.length > LISTED ? ['', `…and ${slots.length - LISTED} more slots: \`baton show\`.`] : []),
+      ...(atWork ? ['', 'Progress of attempts at work: Pending Activities.'] : []),
+      // The UI gives the text less room than it needs, and would cut its last line.
+      '',
+      '\u00A0',
     ].join('\n'),
   );
 }
@@ -42,9 +67,13 @@ export function showDetails(state: RunState): void {
 export class Attributes {
   private status: string | undefined;
   private waiting: string;
+  /** Those that exist on this server: setting another one would hang the run. */
+  private readonly registered: readonly string[];
+  private readonly commands: boolean;
 
-  /** @param registered the attributes that exist on this server: setting another one would hang the run */
-  constructor(private readonly registered: readonly string[]) {
+  constructor(input: Pick<RunInput, 'searchAttributes' | 'waitingCommands'>) {
+    this.registered = input.searchAttributes;
+    this.commands = input.waitingCommands === true;
     const now = workflowInfo().typedSearchAttributes;
     this.status = now.get(STATUS);
     this.waiting = (now.get(WAITING) ?? []).join('\n');
@@ -52,7 +81,7 @@ export class Attributes {
 
   refresh(state: RunState): void {
     const changes: SearchAttributePair[] = [];
-    const waiting = waitingList(state);
+    const waiting = waitingList(state, { commands: this.commands });
     if (this.has(WAITING.name) && waiting.join('\n') !== this.waiting)
       changes.push({ key: WAITING, value: waiting });
     if (this.has(STATUS.name) && state.status !== this.status)

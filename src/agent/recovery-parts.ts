@@ -1,7 +1,8 @@
 /** The lists of the recovery document: attempts, effects, artifacts by kind, plan. Newest first. Pure. */
 import { isOpenEffect } from '../domain/effect.js';
 import type { Part } from './fit.js';
-import { block, bytesOf, code, cut, escape, head, row } from './markdown.js';
+import { escape, head, row } from '../domain/markdown.js';
+import { block, bytesOf, code, cut } from './markdown.js';
 import type { RecoveryHeading } from './recovery.js';
 import { savedItems } from './step-plan.js';
 import type { ArtifactView, AttemptView, EffectView, Handoff, PlanStep } from './types.js';

@@ -3,9 +3,10 @@
  * left to do. Bounded in size, the newest first. `baton recovery` and `ctx.handoffMarkdown` print it.
  */
 import { BatonError } from '../domain/errors.js';
+import { head, row } from '../domain/markdown.js';
 import type { Store } from '../store/port.js';
 import { fit, type Part } from './fit.js';
-import { block, code, cut, head, row } from './markdown.js';
+import { block, code, cut } from './markdown.js';
 import { next } from './recovery-next.js';
 import { artifactParts, attemptPart, effectPart, planPart, whereOf } from './recovery-parts.js';
 import type { ArtifactView, Handoff } from './types.js';

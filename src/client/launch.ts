@@ -20,6 +20,7 @@ import { tracingClient } from '../telemetry/client.js';
 import { commanded } from '../telemetry/commands.js';
 import { ATTRIBUTES } from '../telemetry/names.js';
 import { toBatonError } from './failure.js';
+import { runDetails, runSummary } from './run-details.js';
 import { uiAddress, type Session } from './session.js';
 
 /** Lowest threshold that leaves a run room to work between two roll-overs. */
@@ -111,6 +112,7 @@ async function resolveAndStart(session: Session, request: LaunchRequest): Promis
       searchAttributes: await attributesForLaunch(session),
       rollOverEvents,
       offersAtOnce: OFFERS_AT_ONCE,
+      waitingCommands: true,
       carried: null,
     },
     plan,
@@ -130,7 +132,10 @@ async function start(session: Session, input: RunInput, plan: RunPlan): Promise<
     .map(([name, value]) => ({ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }));
   if (input.searchAttributes.includes('BatonWaiting')) {
     const key = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
-    attributes.push({ key, value: waitingList(createRun({ ...input, plan }, Date.now())) });
+    attributes.push({
+      key,
+      value: waitingList(createRun({ ...input, plan }, Date.now()), { commands: true }),
+    });
   }
   try {
     await client.withDeadline(Date.now() + session.timeoutMs, () =>
@@ -143,8 +148,8 @@ async function start(session: Session, input: RunInput, plan: RunPlan): Promise<
         workflowIdConflictPolicy: 'USE_EXISTING',
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         memo: { tenant, run, pins },
-        staticSummary: `${pins.package.ref} for ${tenant}`,
-        staticDetails: details(input, plan),
+        staticSummary: runSummary(input),
+        staticDetails: runDetails(input, plan),
         ...(attributes.length > 0 ? { typedSearchAttributes: attributes } : {}),
       }),
     );
@@ -156,25 +161,6 @@ async function start(session: Session, input: RunInput, plan: RunPlan): Promise<
 }
 
 const slotsOf = (plan: RunPlan): number => plan.nodes.reduce((sum, { slots }) => sum + slots.length, 0);
-
-function details({ tenant, run, pins }: RunInput, plan: RunPlan): string {
-  const rows = plan.nodes.map(
-    ({ node, slots, dependsOn, agent }) =>
-      `| ${node} | ${slots.join(', ')} | ${dependsOn.join(', ') || '–'} | ${agent.name}@${agent.revision} |`,
-  );
-  return [
-    `Run **${run}** of tenant **${tenant}**`,
-    '',
-    ...(['package', 'workflow', 'binding'] as const).map(
-      (kind) => `- ${kind} \`${pins[kind].ref}\` ${pins[kind].digest}`,
-    ),
-    '',
-    '| node | slots | depends on | agent |',
-    '| --- | --- | --- | --- |',
-    ...rows.slice(0, 50),
-    ...(rows.length > 50 ? [`| … ${rows.length - 50} more | | | |`] : []),
-  ].join('\n');
-}
 
 const known = new WeakMap<object, { at: number; names: Promise<readonly string[]> }>();
 /** Attributes are registered once in a namespace's life; a client that launches often need not ask each time. */

@@ -5,9 +5,13 @@
 import type { ReassignCommand } from './commands.js';
 import { refusal, type Refusal } from './errors.js';
 import { judge, judgedOf, reasonGuard, runGuards, slotGuard, tenantGuard, type Guard } from './guards.js';
+import { brief } from './markdown.js';
 import { nodeOf } from './run.js';
 import { isTerminalLease, isTerminalWorker, type LaunchSpec, type RunState, type Slot } from './types.js';
 import type { DryRun } from './wire.js';
+
+/** Code points of a reason that stay with the slot. A run may have thousands of slots, and carries them all. */
+const SHOWN_REASON = 200;
 
 /** All guards of a well-formed reassign, in the order of the design. */
 export const REASSIGN_GUARDS: readonly Guard<ReassignCommand>[] = [
@@ -91,6 +95,7 @@ export function applyReassign(state: RunState, command: ReassignCommand, now: nu
   const spec = compatibleSpec(state, slot, command.workerClass);
   if (!spec || !slot.prior || command.reason == null) throw new RangeError('reassign was not checked');
   const { workerClass, reason, actor } = command;
+  const lastReassign = { actor, at: now, workerClass, reason: brief(reason, SHOWN_REASON) };
   return {
     ...slot,
     gate: 'open',
@@ -102,6 +107,7 @@ export function applyReassign(state: RunState, command: ReassignCommand, now: nu
     before: null,
     spent: { failures: 0, losses: 0 },
     claimFailure: null,
+    lastReassign,
     reassign: {
       reason,
       actor,

@@ -217,6 +217,12 @@ export interface ReassignRecord {
   readonly predecessor: string;
 }
 
+/** What is kept of a slot's newest reassign for people to see, whoever has claimed since. */
+export interface LastReassign extends Pick<ReassignRecord, 'actor' | 'at' | 'workerClass'> {
+  /** Its beginning; the whole is with the attempt that it led to. */
+  readonly reason: string;
+}
+
 export interface Counts {
   readonly claims: number;
   readonly failures: number;
@@ -244,7 +250,10 @@ export interface Slot {
   /** End of the last attempt that the store has not recorded yet. With state `active`: a success being verified. */
   readonly ending: Ending | null;
   readonly prior: PriorWorker | null;
+  /** Of the next attempt, or the one at work. */
   readonly reassign: ReassignRecord | null;
+  /** Absent: never reassigned, or by an early version. */
+  readonly lastReassign?: LastReassign;
   /** Newest epoch the run knows of; null before the first claim. */
   readonly epoch: number | null;
   /** Number of the newest attempt. */

@@ -23,9 +23,6 @@ export function waitsFor(state: RunState, slot: Slot): string | null {
 export const openEffectsOf = ({ effects }: Slot): string | null =>
   effects ? `outcome not known of ${effectsInWords(effects)}` : null;
 
-/** In the list of what is waited for: some slot of the run has effects whose outcome is not known. */
-const UNRESOLVED_EFFECTS = 'unresolved-effects';
-
 function awaited(state: RunState, slot: Slot): string | null {
   if (slot.ending)
     return slot.state === 'active'
@@ -67,16 +64,38 @@ function awaited(state: RunState, slot: Slot): string | null {
 
 /** Longest list in search attributes and details (design, "Bounds"). */
 export const LISTED = 50;
+/** Largest value of a search attribute, in bytes of its JSON: with a larger one the server refuses a launch, and hangs a run. */
+const LISTED_BYTES = 2_048;
+
+/** In the list of what is waited for: some slot of the run has effects whose outcome is not known. */
+const UNRESOLVED_EFFECTS = 'unresolved-effects';
+/** Some slot waits for that command. No `slot:class` is like them. */
+const REASSIGN = 'reassign';
+const RELEASE_HOLD = 'release-hold';
 
 /**
- * `slot:class` of the slots that wait for a worker; before them `unresolved-effects` where a slot has some, over or not: runs that
- * need somebody to ask an owner are found by it.
+ * `slot:class` of the slots that wait for a worker. Before them what somebody has to do, over or not: runs that need a person are
+ * found by it, however many slots they have.
+ *
+ * @param options.commands whether the commands that slots wait for are listed; runs of earlier versions have it otherwise
  */
-export function waitingList(state: RunState): string[] {
+export function waitingList(state: RunState, options: { readonly commands: boolean }): string[] {
   const slots = Object.values(state.slots);
   const marks = slots.some(({ effects }) => effects) ? [UNRESOLVED_EFFECTS] : [];
+  if (options.commands) {
+    if (slots.some((slot) => slot.state === 'retry-wait' && slot.gate === 'reassign')) marks.push(REASSIGN);
+    if (slots.some((slot) => slot.state === 'on-hold')) marks.push(RELEASE_HOLD);
+  }
   const waiting = slots
     .filter((slot) => slot.state === 'open' || slot.state === 'retry-wait')
-    .slice(0, LISTED - marks.length);
-  return [...marks, ...waiting.map((slot) => `${slot.slot}:${slot.workerClass}`)];
+    .slice(0, LISTED);
+  return fitting([...marks, ...waiting.map((slot) => `${slot.slot}:${slot.workerClass}`)]);
+}
+
+/** As many of the first as the server takes. All are of ids, whose characters are one byte each. */
+function fitting(list: readonly string[]): string[] {
+  let bytes = '[]'.length - ','.length;
+  const listed = list.slice(0, LISTED);
+  const beyond = listed.findIndex((value) => (bytes += `"${value}",`.length) > LISTED_BYTES);
+  return beyond < 0 ? listed : listed.slice(0, beyond);
 }

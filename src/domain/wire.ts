@@ -53,6 +53,8 @@ export interface RunInput {
   readonly rollOverEvents: number | null;
   /** Offers that are out at once, all classes together. Absent in runs of earlier versions: as many as may be pending. */
   readonly offersAtOnce?: number;
+  /** List in `BatonWaiting` the commands that slots wait for. Absent in runs of earlier versions: not, for their histories have no event of it. */
+  readonly waitingCommands?: true;
   readonly carried: CarriedState | null;
 }
 

@@ -39,7 +39,7 @@ function looksFor(nodes: PlanNode[]): number {
   let state: RunState = createRun({ tenant: 'acme', run: 'r1', pins, plan }, NOW);
   const after = () => {
     wants(state, NOW, 200);
-    waitingList(state);
+    waitingList(state, { commands: true });
     for (const slot of Object.values(state.slots)) waitsFor(state, slot);
   };
   // What is made once for a plan is not work for each change.

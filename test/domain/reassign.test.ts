@@ -1,7 +1,8 @@
 /** What an accepted reassign changes, exactly, and what it keeps (design, "Reassign"). */
 import { describe, expect, test } from 'vitest';
+import { packState, unpackState } from '../../src/domain/pack.js';
 import type { Slot } from '../../src/domain/types.js';
-import { NOW, accept, craft, prior, reassign, slotOf, start } from './kit.js';
+import { NOW, accept, craft, prior, reassign, round, slotOf, start } from './kit.js';
 
 /** A slot that a reassign by `ada` may take over. */
 const waiting: Partial<Slot> = {
@@ -43,6 +44,7 @@ describe('accepted', () => {
           before: null,
           spent: { failures: 0, losses: 0 },
           claimFailure: null,
+          lastReassign: { reason: 'host lost', actor: 'ada', at: NOW + 5, workerClass: 'senior' },
           reassign: {
             reason: 'host lost',
             actor: 'ada',
@@ -55,6 +57,17 @@ describe('accepted', () => {
         },
       },
     });
+  });
+
+  test('stays to be seen, cut to one line, when its successor works and when that one is lost too', () => {
+    const reason = `${'too hard '.repeat(40)}`;
+    const reopened = accept(good(), reassign({ reason }));
+    const seen = { actor: 'ada', at: NOW, workerClass: 'senior', reason: `${reason.slice(0, 200)}…` };
+    const lost = round(reopened, 2, 'expired');
+    expect(slotOf(lost).reassign).toBeNull();
+    expect(slotOf(lost).lastReassign).toEqual(seen);
+    expect(slotOf(round(reopened, 2, 'success')).lastReassign).toEqual(seen);
+    expect(slotOf(unpackState(packState(lost), lost)).lastReassign).toEqual(seen);
   });
 
   test('a second one before any claim replaces the first, and remembers from where', () => {

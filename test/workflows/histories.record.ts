@@ -169,3 +169,23 @@ test('records a reassign that takes an offer back, a release, and a cancel by Te
   await waitFor(async () => (await run.show()).status === 'cancelled');
   await keep('offers-temporal-cancel', baton, run.run);
 }, 60_000);
+
+test('records the commands that slots wait for: a reassign to the same class, a hold of a blocked slot', async () => {
+  const baton = await startBaton();
+  const run = await launchNodes(baton, {
+    a: { launch: [spec({ ttl: '2s' })] },
+    b: { launch: [spec()], dependsOn: ['a'] },
+  });
+  await run.slot('b').hold({ reason: 'not yet' });
+  await run.slot('a').claim({ workerClass: 'coder', worker: 'w1' });
+  await untilSettled(run);
+  await run.slot('a').reassign({ workerClass: 'coder', reason: 'w1 went silent' });
+  await run.slot('b').releaseHold({ reason: 'now' });
+  for (const slot of ['a', 'b']) {
+    const { lease } = await run.slot(slot).claim({ workerClass: 'coder', worker: 'w2' });
+    await run.slot(slot).complete(lease.token, { result: 1 });
+    await untilSettled(run, slot);
+  }
+  await run.result();
+  await keep('waiting-commands', baton, run.run);
+}, 60_000);

@@ -29,6 +29,7 @@ describe('replay of recorded runs', () => {
       'roll-over-1',
       'roll-over-2',
       'roll-over-3',
+      'waiting-commands',
     ]);
   });
 
