@@ -51,6 +51,7 @@ export class LeaseKeeper implements Authority {
   #beats = true;
   #acknowledged: number;
   #progress: Json = null;
+  #spoken = false;
   #beatTimer: NodeJS.Timeout | undefined;
   #deadlineTimer: NodeJS.Timeout | undefined;
   #changed: PromiseWithResolvers;
@@ -83,6 +84,11 @@ export class LeaseKeeper implements Authority {
 
   progress(value: Json): void {
     this.#progress = value;
+    // The first is sent at once, so that it is not a third of the TTL before people see that work goes on; later ones go with
+    // the beats, however often an agent speaks.
+    if (this.#spoken) return;
+    this.#spoken = true;
+    if (this.#state === 'attached') this.#beatAt(performance.now());
   }
 
   async usable(): Promise<void> {

@@ -42,11 +42,24 @@ const aborted = (keeper: LeaseKeeper) =>
   waitFor(() => keeper.signal.aborted, { timeoutMs: 5_000, everyMs: 5 });
 
 describe('lease keeper', () => {
+  it('sends the first progress at once, and the next with the beats', async () => {
+    const progress: unknown[] = [];
+    const { keeper, seen } = keep({ heartbeat: async (_token, value) => void progress.push(value) });
+    keeper.progress({ done: 1 });
+    await waitFor(() => progress.length === 1, { everyMs: 2 });
+    expect(performance.now() - seen.started).toBeLessThan(TTL / 3);
+    keeper.progress({ done: 2 });
+    keeper.progress({ done: 3 });
+    await waitFor(() => progress.length === 2, { everyMs: 2 });
+    expect(performance.now() - seen.started).toBeGreaterThan(TTL / 4);
+    expect(progress).toEqual([{ done: 1 }, { done: 3 }]);
+  });
+
   it('beats every third of the TTL, with the newest progress', async () => {
     const progress: unknown[] = [];
     const { keeper, seen } = keep({ heartbeat: async (_token, value) => void progress.push(value) });
     keeper.progress({ done: 1 });
-    await waitFor(() => seen.beats.length >= 6, { everyMs: 5 });
+    await waitFor(() => seen.beats.length >= 7, { everyMs: 5 });
     const took = performance.now() - seen.started;
     expect(took).toBeGreaterThan(5 * (TTL / 3));
     expect(keeper.signal.aborted).toBe(false);
