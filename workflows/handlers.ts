@@ -162,23 +162,24 @@ export class Handlers {
     const { commandId } = command;
     if (!slot)
       return {
-        commandId,
         slot: null,
         state: state.status,
         gate: null,
         retryTime: null,
         spec: null,
         attempt: null,
+        commandId,
       };
     const attempt = command.name === 'claim' ? slot.active : null;
+    // The slot first: the UI's list of events has room for the beginning.
     return {
-      commandId,
       slot: slot.slot,
       state: slot.state,
       gate: slot.gate,
       retryTime: slot.retryTime,
       spec: slot.spec,
       attempt,
+      commandId,
     };
   }
 

@@ -10,14 +10,20 @@ import type { RunInput } from '../src/domain/wire.js';
 const STATUS = defineSearchAttributeKey('BatonStatus', SearchAttributeType.KEYWORD);
 const WAITING = defineSearchAttributeKey('BatonWaiting', SearchAttributeType.KEYWORD_LIST);
 
-/** Code points of a cell: the UI gives the table half of its width. */
-const CELL = 160;
-const cell = (text: string): string => escape(brief(text, CELL));
+/** Code points of a text that somebody wrote: the UI gives the table half of its width. */
+const WORDS = 160;
+const cell = (text: string): string => escape(brief(text, WORDS));
 
-/** What the slot waits for; when it is over, why it failed and what is still not known of its effects. */
-function lastOf(state: RunState, slot: Slot): string {
+/**
+ * What the slot waits for (when it is over: why it failed, and what is still not known of its effects), and why it was
+ * reassigned last. In one column, for each of its own would be a word wide.
+ */
+function story(state: RunState, slot: Slot): string {
   const waits = waitsFor(state, slot);
-  return waits ?? [openEffectsOf(slot), slot.failure?.message].filter((text) => text != null).join('; ');
+  const now = waits === null ? [openEffectsOf(slot), slot.failure?.message] : [waits];
+  const { lastReassign } = slot;
+  const reassigned = lastReassign && `reassigned by ${lastReassign.actor}: ${lastReassign.reason}`;
+  return [...now, reassigned].flatMap((text) => (text == null ? [] : [cell(text)])).join('; ');
 }
 
 /** How many, and how those that did not succeed have ended. */
@@ -31,20 +37,20 @@ function attemptsOf({ counts }: Slot): string {
   return `${counts.claims}${bad.length > 0 ? ` (${bad.join(', ')})` : ''}`;
 }
 
-function reassignOf({ lastReassign }: Slot): string {
-  if (!lastReassign) return '';
-  const { workerClass, actor, reason } = lastReassign;
-  return `to ${workerClass} by ${actor}: ${reason}`;
+/** Class and worker; while nobody is at work, the class that may claim next, and who had the slot before. */
+function whoOf(slot: Slot): string {
+  const { active, prior } = slot;
+  const worker = active ?? (isOver(slot) ? prior : null);
+  if (worker) return `${worker.workerClass}: ${worker.worker}`;
+  return prior ? `${slot.workerClass}, after ${prior.worker}` : slot.workerClass;
 }
 
 /** The slot table as Markdown. */
 export function showDetails(state: RunState): void {
   const slots = Object.values(state.slots);
   const rows = slots.slice(0, LISTED).map((slot) => {
-    const worker = (slot.active ?? slot.prior)?.worker;
     const stands = `${slot.state}${slot.gate ? ` (${slot.gate})` : ''}`;
-    const who = worker === undefined ? slot.workerClass : `${slot.workerClass}: ${worker}`;
-    return row([slot.slot, stands, who, attemptsOf(slot), lastOf(state, slot), reassignOf(slot)].map(cell));
+    return row([...[slot.slot, stands, whoOf(slot), attemptsOf(slot)].map(cell), story(state, slot)]);
   });
   const over = slots.filter(isOver).length;
   const atWork = slots.some(({ active }) => active !== null);
@@ -52,10 +58,10 @@ export function showDetails(state: RunState): void {
     [
       `**${state.status}** · ${over} of ${slots.length} slots over · tenant ${cell(state.tenant)} · ${cell(state.pins.package.ref)}`,
       '',
-      head(['slot', 'state', 'class and worker', 'attempts', 'waits for', 'last reassign']),
+      head(['slot', 'state', 'class and worker', 'attempts', 'waits for; last reassign']),
       ...rows,
       ...(slots.length > LISTED ? ['', `…and ${slots.length - LISTED} more slots: \`baton show\`.`] : []),
-      ...(atWork ? ['', 'Progress of attempts at work: Pending Activities.'] : []),
+      ...(atWork ? ['', 'Progress of attempts at work is under Pending Activities.'] : []),
       // The UI gives the text less room than it needs, and would cut its last line.
       '',
       '\u00A0',

@@ -59,6 +59,9 @@ export async function executionsOf(baton: Baton, run: string): Promise<readonly 
   return ids;
 }
 
+/** Names of a worker's own task queue, which has its process and host in it. */
+const STICKY_QUEUE = /^\d+@.+-[0-9a-f]{32}$/;
+
 /** Process and host names, and stack traces with their paths. */
 function withoutMachine(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutMachine);
@@ -67,6 +70,7 @@ function withoutMachine(value: unknown): unknown {
     Object.entries(value).map(([key, inner]) => {
       if (key === 'identity' || key === 'binaryChecksum') return [key, 'recorded'];
       if (key === 'stackTrace') return [key, ''];
+      if (key === 'name' && STICKY_QUEUE.test(String(inner))) return [key, 'recorded'];
       return [key, withoutMachine(inner)];
     }),
   );
