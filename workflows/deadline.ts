@@ -19,7 +19,11 @@ export class Deadline {
     const armed = { at, scope };
     this.armed = armed;
     void scope
-      .run(() => sleep(Math.max(1, at - Date.now()), { summary: `next retry or deadline at ${new Date(at).toISOString()}` }))
+      .run(() =>
+        sleep(Math.max(1, at - Date.now()), {
+          summary: `next retry or deadline at ${new Date(at).toISOString()}`,
+        }),
+      )
       .then(
         () => {
           if (this.armed === armed) this.armed = null;

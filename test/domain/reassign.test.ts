@@ -60,7 +60,7 @@ describe('accepted', () => {
   });
 
   test('stays to be seen, cut to one line, when its successor works and when that one is lost too', () => {
-    const reason = `${'too hard '.repeat(40)}`;
+    const reason = 'too hard '.repeat(40);
     const reopened = accept(good(), reassign({ reason }));
     const seen = { actor: 'ada', at: NOW, workerClass: 'senior', reason: `${reason.slice(0, 200)}…` };
     const lost = round(reopened, 2, 'expired');
