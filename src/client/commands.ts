@@ -58,20 +58,8 @@ export function sendCommand(
     workerClass?: string;
   };
   const facts = { tenant: session.tenant, run, slot, workerClass };
-  return commanded(SPANS[name], facts, commandId, () => send(session, name, fields, options));
+  return commanded(name, facts, commandId, () => send(session, name, fields, options));
 }
-
-/** As the command line names them. `claim` is the claim's own span, where it is carried out. */
-const SPANS: Readonly<Record<UpdateName, string>> = {
-  claim: 'request-claim',
-  reassign: 'reassign',
-  hold: 'hold',
-  releaseHold: 'release-hold',
-  revoke: 'revoke',
-  cancelSlot: 'cancel-slot',
-  cancelRun: 'cancel-run',
-  resolveEffect: 'resolve-effect',
-};
 
 async function send(
   session: Session,

@@ -5,9 +5,9 @@ import { countRefusal } from './metrics.js';
 import { SpanKind, traced } from './trace.js';
 
 /**
- * Carries a command out in a span `baton.<command>`.
+ * Carries a command out in a span `baton.<command>`, in the words of the command line: `baton.cancel-slot`. Refusals are counted under the
+ * command's own name, `cancelSlot`, as the audit has it.
  *
- * @param name the command's, in the span's words: `reassign`, `cancel-slot`
  * @param commandId as the caller gave it; absent: one is made up, which nobody will look for
  */
 export function commanded<T>(
@@ -18,7 +18,7 @@ export function commanded<T>(
 ): Promise<T> {
   const id = commandId === undefined ? {} : { [ATTRIBUTES.commandId]: commandId };
   const attributes = { ...attributesOf(facts), ...id };
-  return traced(`baton.${name}`, { attributes, kind: SpanKind.CLIENT }, async (span) => {
+  return traced(spanOf(name), { attributes, kind: SpanKind.CLIENT }, async (span) => {
     try {
       return await work(span);
     } catch (error) {
@@ -26,4 +26,10 @@ export function commanded<T>(
       throw error;
     }
   });
+}
+
+/** `baton.claim` is the claim's own span, where it is carried out. */
+function spanOf(command: string): string {
+  if (command === 'claim') return 'baton.request-claim';
+  return `baton.${command.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -8,6 +8,7 @@ import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineAgent, type AgentContext } from '../../src/agent/types.js';
 import { BatonClient } from '../../src/client/client.js';
+import { BatonError } from '../../src/domain/errors.js';
 import { TRACE_HEADER, workflowIdOf } from '../../src/domain/wire.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { documents, spec } from '../support/definitions.js';
@@ -98,10 +99,13 @@ describe('with an SDK', () => {
     await expect(slot.complete(ann.lease.token, { result: 'x'.repeat(70_000) })).rejects.toMatchObject({
       code: 'TooLarge',
     });
+    await expect(slot.releaseHold({ reason: 'no hold' })).rejects.toBeInstanceOf(BatonError);
     const refusals = await points('baton.refusals');
     expect(refusals).toMatchObject([
       { value: 1, attributes: { 'baton.code': 'StaleLease', 'baton.command': 'complete' } },
+      { value: 1, attributes: { 'baton.command': 'releaseHold' } },
     ]);
+    expect(ended('baton.release-hold')).toHaveLength(1);
     await slot.complete(bob.lease.token);
     expect(ended('baton.request-claim')[0]?.attributes).toMatchObject({ 'baton.command_id': 'claim-1' });
     expect(ended('baton.complete').map(({ status }) => status.message)).toEqual([
