@@ -25,7 +25,7 @@ const LAYERS = {
   definitions: '**/definitions/*',
   telemetry: ['**/telemetry/*', '@opentelemetry/*'],
   testing: ['**/testing/*', '**/testing/**'],
-  labs: ['**/bench/**', '**/faults/**'],
+  labs: ['**/bench/**', '**/faults/**', '**/load/**'],
 };
 
 export default tseslint.config(
