@@ -14,8 +14,8 @@ export interface HostInput {
   readonly workLog: string;
   /** Agents at once. */
   readonly places: number;
-  /** How long each step takes. */
-  readonly stepMs: number;
+  /** How long each of the steps takes, in their order. */
+  readonly stepMs: readonly number[];
 }
 
 const input = JSON.parse(process.argv[2] ?? '') as HostInput;
@@ -41,10 +41,10 @@ async function run(ctx: AgentContext): Promise<SlotResult> {
   });
   ctx.signal.addEventListener('abort', () => writeWork(workLog, { what: 'told', slot, attempt }));
   const steps: Record<string, string> = {};
-  for (const name of STEPS)
+  for (const [index, name] of STEPS.entries())
     steps[name] = await ctx.step(name, async () => {
       writeWork(workLog, { what: 'step', slot, attempt, step: name });
-      await sleep(stepMs);
+      await sleep(stepMs[index] ?? 0);
       return attempt;
     });
   const line = `${slot} by ${attempt}\n`;

@@ -13,7 +13,7 @@ import { openStore } from '../src/store/open.js';
 import { loadNow, machineOf } from '../bench/overhead/machine.js';
 import { withEnds, type AtEnd } from '../faults/ends.js';
 import { judge } from './checks.js';
-import { documents, PACKAGE, SLOTS } from './definitions.js';
+import { documents, PACKAGE, SLOTS, STEPS } from './definitions.js';
 import { figuresOf, type Memory } from './figures.js';
 import type { HostInput } from './host-process.js';
 import { killHosts, type Kill } from './kills.js';
@@ -140,7 +140,8 @@ async function stage(
 
   const workLog = path.join(folder, 'work.log');
   const { places, stepMs } = options;
-  const input: HostInput = { address, namespace, taskQueue: tenant, workLog, places, stepMs };
+  const all = { address, namespace, taskQueue: tenant, workLog, places };
+  const input: HostInput = { ...all, stepMs: STEPS.map(() => stepMs) };
   onProgress(`Starting a control worker and ${count} hosts …`);
   const control = await startControl(input, storeUrl, atEnd);
   const startHost = (): Promise<Child> => startHostProcess(input, storeUrl, atEnd);

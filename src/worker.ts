@@ -8,6 +8,7 @@ export {
   type AuthorityEndpoint,
   type ControlWorker,
   type ControlWorkerOptions,
+  type DeploymentVersion,
 } from './host/control.js';
 export type { Running } from './host/workers.js';
 export { defineAgent } from './agent/types.js';

@@ -1,7 +1,7 @@
 /** The control worker as a command runs it: connected, polling, and stopped when told. Shared by `worker` and `dev`. */
 import type { Context } from './context.js';
 import { BatonError } from '../domain/errors.js';
-import type { AuthorityEndpoint } from '../host/control.js';
+import type { AuthorityEndpoint, DeploymentVersion } from '../host/control.js';
 import { logLine } from './log-line.js';
 import { coreMetrics } from './telemetry-env.js';
 
@@ -22,9 +22,10 @@ export async function runControl(
     readonly address?: string;
     readonly plain?: boolean;
     readonly authority?: AuthorityEndpoint;
+    readonly deployment?: DeploymentVersion;
   } = {},
 ): Promise<RunningControl> {
-  const { address, authority } = given;
+  const { address, authority, deployment } = given;
   const [
     { loadConnection, connect },
     { NativeConnection, Runtime, DefaultLogger, makeTelemetryFilterString },
@@ -63,6 +64,7 @@ export async function runControl(
     taskQueue: context.taskQueue,
     dataConverter: { payloadCodecs: [...loaded.payloadCodecs] },
     ...(authority ? { authority } : {}),
+    ...(deployment ? { deployment } : {}),
     ...(context.policy === undefined ? {} : { policy: context.policy }),
   }).catch(async (error: unknown) => {
     // A port that is taken is told at once, and not after the connection's own end.

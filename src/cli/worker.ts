@@ -2,17 +2,17 @@
 import type { Command } from 'commander';
 import { addAuthorityOptions, authorityInput, type AuthorityOptions } from './authority.js';
 import { action } from './context.js';
+import { addDeploymentOptions, deploymentInput, type DeploymentOptions } from './deployment.js';
 import { write } from './output.js';
 import { stopSignal } from './signals.js';
 
 export function registerWorker(program: Command): void {
-  addAuthorityOptions(
-    program
-      .command('worker')
-      .description('run a control worker: the run workflows, settling and direct claims'),
-  ).action(
-    action(async (context, options: AuthorityOptions) => {
-      const given = authorityInput(options);
+  const worker = program
+    .command('worker')
+    .description('run a control worker: the run workflows, settling and direct claims');
+  addDeploymentOptions(addAuthorityOptions(worker)).action(
+    action(async (context, options: AuthorityOptions & DeploymentOptions) => {
+      const given = { ...authorityInput(options), ...deploymentInput(options) };
       const { runControl } = await import('./control.js');
       const stop = stopSignal();
       const control = await runControl(context, given);
@@ -26,8 +26,12 @@ export function registerWorker(program: Command): void {
           taskQueue: context.taskQueue,
           store: context.shownStore,
           authority,
+          deployment: given.deployment ?? null,
         };
-        const text = `Control worker ready on ${address}, namespace ${namespace}, task queue ${context.taskQueue}, store ${context.shownStore}${authority === null ? '' : `, authority check ${authority}`}. Ctrl-C stops it.`;
+        const version = given.deployment
+          ? `, version ${given.deployment.name}.${given.deployment.buildId}`
+          : '';
+        const text = `Control worker ready on ${address}, namespace ${namespace}, task queue ${context.taskQueue}, store ${context.shownStore}${authority === null ? '' : `, authority check ${authority}`}${version}. Ctrl-C stops it.`;
         await write(`${context.json ? JSON.stringify(ready) : text}\n`);
         await Promise.race([stop.asked, control.ended]);
       } finally {

@@ -3,8 +3,8 @@
  * direct claims and their attachments).
  */
 import { Client } from '@temporalio/client';
-import type { DataConverter } from '@temporalio/common';
-import type { NativeConnection } from '@temporalio/worker';
+import { VersioningBehavior, type DataConverter } from '@temporalio/common';
+import type { NativeConnection, WorkerDeploymentOptions } from '@temporalio/worker';
 import { makeClaimSlot } from '../../activities/claim-slot.js';
 import { makeControlActivities } from '../../activities/control.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
@@ -31,8 +31,16 @@ export interface ControlWorkerOptions extends AccessOptions {
   readonly dataConverter?: Pick<DataConverter, 'payloadCodecs' | 'externalStorage'>;
   /** Serves the authority check over HTTP, for effect owners in other processes. Default: not. */
   readonly authority?: AuthorityEndpoint;
+  /** Takes part in Temporal's Worker Versioning, as this version. Default: not; see docs/upgrading.md before the first use. */
+  readonly deployment?: DeploymentVersion;
   /** Runs kept in memory; another run's task replays its history first. Default: what Temporal's SDK takes for the memory. */
   readonly maxCachedWorkflows?: number;
+}
+
+/** A Worker Deployment Version of Temporal's. It gets no task before somebody has made it the current one. */
+export interface DeploymentVersion {
+  readonly name: string;
+  readonly buildId: string;
 }
 
 /** Where the authority check listens. */
@@ -86,6 +94,7 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
       performAttempt: makePerformAttempt({ store }),
     },
     maxConcurrentActivityTaskExecutions: 200,
+    ...(options.deployment === undefined ? {} : { workerDeploymentOptions: versioned(options.deployment) }),
     ...(options.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: options.maxCachedWorkflows }),
     shutdownForceTime: '15s',
     // A run whose control worker was killed is answered by another one after this time, not after Temporal's ten seconds.
@@ -108,3 +117,10 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     },
   };
 }
+
+/** A run lives longer than any version of its worker, and its code replays what older ones began: it always moves to the current version. */
+const versioned = ({ name, buildId }: DeploymentVersion): WorkerDeploymentOptions => ({
+  version: { deploymentName: name, buildId },
+  useWorkerVersioning: true,
+  defaultVersioningBehavior: VersioningBehavior.AUTO_UPGRADE,
+});

@@ -35,6 +35,7 @@ describe('wrong usage is exit 2 with InvalidCommand', () => {
     ['an input file that is not there', ['launch', 'essay', '--input', '@missing.json'], 'input'],
     ['a number that is none', ['launch', 'essay', '--roll-over-events', 'few'], 'roll-over-events'],
     ['a host to listen on without a port', ['worker', '--authority-host', '0.0.0.0'], 'authority-port'],
+    ['half of a deployment version', ['worker', '--build-id', '7'], 'deployment-name'],
     ['a port that is none', ['worker', '--authority-port', '65536'], 'authority-port'],
     ['a duration that is none', ['list', '--timeout', 'soon'], 'timeout'],
     ['a tenant that is no id', ['publish', 'essay.yaml', '--tenant', 'acme '], 'tenant'],
