@@ -47,10 +47,9 @@ export function figuresOf(records: LoadRecords, memory: Memory): Figures {
   const afterKill = struck.flatMap(({ at, attempt }) => {
     const run = runs.find((one) => one.attempts.some((row) => row.attempt === attempt));
     const row = run?.attempts.find((one) => one.attempt === attempt);
-    const next = run?.attempts.find((one) => one.slot === row?.slot && one.number === (row?.number ?? 0) + 1);
-    return row?.endedAt && next?.startedAt
-      ? [{ expiry: row.endedAt - at, successor: next.startedAt - at }]
-      : [];
+    if (!run || !row?.endedAt) return [];
+    const next = run.attempts.find((one) => one.slot === row.slot && one.number === row.number + 1);
+    return next?.startedAt ? [{ expiry: row.endedAt - at, successor: next.startedAt - at }] : [];
   });
   const started = attempts.flatMap((row) => (row.startedAt === null ? [] : [row.startedAt - row.claimedAt]));
   const ran = work.flatMap((line) => (line.what === 'step' ? [`${line.slot} ${line.step}`] : []));

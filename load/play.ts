@@ -76,13 +76,11 @@ export async function play(
   const signal = options.signal ? AbortSignal.any([over.signal, options.signal]) : over.signal;
   const done = (
     played: Played | null,
-    broken: unknown = null,
+    broken: string | null = null,
   ): LoadReport & { records: LoadRecords | null } => {
     const problems: LoadReport['problems'] = {
       ...(played === null ? {} : judge(played.records)),
-      ...(broken === null
-        ? {}
-        : { 'broken off': [broken instanceof Error ? broken.message : String(broken)] }),
+      ...(broken === null ? {} : { 'broken off': [broken] }),
     };
     return {
       ok: Object.keys(problems).length === 0,
@@ -102,7 +100,7 @@ export async function play(
     });
     return done(played);
   } catch (error) {
-    return done(null, error);
+    return done(null, error instanceof Error ? error.message : String(error));
   } finally {
     clearTimeout(limit);
   }
