@@ -7,10 +7,9 @@ export const STYLE = Html.made(`
 @media (prefers-color-scheme:dark){:root{--bg:#0f1318;--fg:#e6e9ed;--dim:#9aa4af;--line:#343c46;--soft:#181e25;
 --ok:#5fd37f;--okbg:#10331c;--bad:#ff8f85;--badbg:#451a17;--warn:#f0bf4c;--warnbg:#3a2c07;--run:#7db8ff;--runbg:#10294a}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem;max-width:75rem;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif}
+body{margin:0 auto;padding:1.5rem;max-width:75rem;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.6rem;margin:0 0 .25rem}h2{font-size:1.2rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:0;display:inline}
-h1,h3,td,dd,.name{overflow-wrap:anywhere}
-a{color:inherit}code{font:.85em/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
+a{color:inherit}code{font:.85em/1.4 ui-monospace,monospace}
 .dim{color:var(--dim);font-size:.9em}
 .note{border-left:4px solid var(--warn);background:var(--warnbg);padding:.5rem .75rem}
 .badge{border:1px solid currentColor;border-radius:1em;padding:0 .5em;font-size:.85em;white-space:nowrap}
