@@ -66,8 +66,7 @@ export function authorityCheck(options: AuthorityCheckOptions): AuthorityCheck {
 /** @throws BatonError `StaleLease` unless the fence is of the slot's newest attempt */
 async function newestRow(store: Pick<Store, 'attempts'>, fence: Fence): Promise<AttemptRow> {
   const { tenant, run, slot, attempt, epoch } = fence;
-  // In order of epoch; claims that came to nothing are left out.
-  const newest = (await store.attempts.list(tenant, run, slot)).at(-1);
+  const newest = await store.attempts.newest(tenant, run, slot);
   const facts = { run, slot, attempt };
   if (newest?.attempt === attempt && newest.epoch === epoch) return newest;
   if (newest && newest.epoch > epoch)

@@ -1,8 +1,9 @@
 /** The authority check of a control worker elsewhere, asked over HTTP. Whatever goes wrong on the way is never a yes. */
 import pRetry from 'p-retry';
-import { BatonError, ERROR_CODES, isErrorCode } from '../domain/errors.js';
+import { BatonError, ERROR_CODES } from '../domain/errors.js';
 import type { AuthorityCheck, Purpose } from './check.js';
 import type { Fence } from '../store/port.js';
+import { errorOfAnswer } from './http.js';
 import { peekAuthority } from './token.js';
 
 export interface HttpAuthorityOptions {
@@ -74,9 +75,7 @@ async function ask(
     throw unsettled(endpoint, error);
   }
   if (status === 200 && isFence(answer, claimed)) return claimed;
-  const { code, message, details } = (answer as { error?: Partial<BatonError> } | null)?.error ?? {};
-  if (isErrorCode(code) && typeof message === 'string') throw new BatonError(code, message, details ?? {});
-  throw unsettled(endpoint, `it answered ${status} with something else`);
+  throw errorOfAnswer(answer) ?? unsettled(endpoint, `it answered ${status} with something else`);
 }
 
 /** Not any 200 is a yes: only one about the fence that was asked for. */

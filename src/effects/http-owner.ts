@@ -2,8 +2,8 @@
  * The worker's side of an owner that serves `effectRoutes`: `perform`, `lookup` and `poll` as `ctx.effect` takes them, and
  * `cancel` and `withdraw` for what runs long. Retries nothing by itself: whether to send again is the effect protocol's to decide.
  */
-import { BatonError, isErrorCode } from '../domain/errors.js';
 import type { Json } from '../store/port.js';
+import { errorOfAnswer } from './http.js';
 import { accepted, EffectRejected, type Accepted } from './outcome.js';
 import type { LookupAnswer, OwnerAnswer } from './owner/owner.js';
 
@@ -36,11 +36,12 @@ export function httpOwner(url: string, { timeoutMs = 30_000 }: HttpOwnerOptions 
       redirect: 'error',
       signal: signal ? AbortSignal.any([signal, late]) : late,
     });
-    const answer = (await response.json()) as { error?: Partial<BatonError>; state?: string };
-    if (response.status === 200 && typeof answer.state === 'string') return answer as T;
-    const { code, message, details } = answer.error ?? {};
-    if (isErrorCode(code)) throw new BatonError(code, message ?? code, details ?? {});
-    throw new Error(`the effect owner answered ${response.status} with something else`);
+    const answer: unknown = await response.json();
+    if (response.status === 200 && typeof (answer as { state?: unknown } | null)?.state === 'string')
+      return answer as T;
+    throw (
+      errorOfAnswer(answer) ?? new Error(`the effect owner answered ${response.status} with something else`)
+    );
   }
   const called = ({ authority, key }: OwnerCall): { authority: string; key: string } => ({ authority, key });
   const send = (call: OwnerCall) =>

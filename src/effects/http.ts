@@ -92,7 +92,26 @@ export function sendError(response: ServerResponse, error: unknown, status?: num
 
 /** By its fields: errors of another copy of this package are no instances of this one's class. */
 function errorIn(error: unknown): BatonError | null {
-  const { name, code, message, details } = (error ?? {}) as Partial<BatonError>;
-  if (name !== 'BatonError' || !isErrorCode(code) || typeof message !== 'string') return null;
-  return new BatonError(code, message, details ?? {});
+  return (error as Partial<BatonError> | null | undefined)?.name === 'BatonError' ? toError(error) : null;
+}
+
+/**
+ * The error in an answer that {@link sendError} wrote, wherever it comes from: a proxy may have put its own in the place of it.
+ *
+ * @param answer the body, parsed
+ * @returns null for anything else
+ */
+export const errorOfAnswer = (answer: unknown): BatonError | null =>
+  toError((answer as { readonly error?: unknown } | null | undefined)?.error);
+
+function toError(value: unknown): BatonError | null {
+  const { code, message, details } = (value ?? {}) as Partial<
+    Record<'code' | 'message' | 'details', unknown>
+  >;
+  if (!isErrorCode(code) || typeof message !== 'string') return null;
+  return new BatonError(
+    code,
+    message,
+    typeof details === 'object' && details !== null ? (details as BatonError['details']) : {},
+  );
 }

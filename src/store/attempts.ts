@@ -34,5 +34,16 @@ export function attemptStore(db: Db, bytes: Blobs): AttemptStore {
         .execute();
       return rows.map(attemptRow);
     },
+    async newest(tenant, run, slot) {
+      const row = await attemptQuery(db)
+        .where('l.tenant', '=', tenant)
+        .where('l.run', '=', run)
+        .where('l.slot', '=', slot)
+        .where('l.status', '<>', 'void')
+        .orderBy('l.epoch', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return row ? attemptRow(row) : null;
+    },
   };
 }

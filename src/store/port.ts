@@ -227,6 +227,8 @@ export interface AttemptStore {
   get(tenant: string, run: string, attempt: string): Promise<AttemptRow | null>;
   /** In order of epoch; void rows are left out. */
   list(tenant: string, run: string, slot?: string): Promise<readonly AttemptRow[]>;
+  /** The slot's attempt with the highest epoch, void rows left out; null before the first claim. */
+  newest(tenant: string, run: string, slot: string): Promise<AttemptRow | null>;
 }
 
 export const ARTIFACT_KINDS = ['result', 'decision', 'source', 'checkpoint'] as const;

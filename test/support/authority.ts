@@ -10,6 +10,6 @@ export async function newestAuthority(
   run: string,
   slot = 'a',
 ): Promise<{ fence: Fence; token: string }> {
-  const fence = fenceOf((await baton.store.attempts.list(baton.tenant, run, slot)).at(-1)!);
+  const fence = fenceOf((await baton.store.attempts.newest(baton.tenant, run, slot))!);
   return { fence, token: authorityToken(await baton.store.key(), fence) };
 }

@@ -75,7 +75,7 @@ async function firstAttempt({ store, tenant, run, host, signal }: KillOptions, e
     signal.throwIfAborted();
     const row = (await store.attempts.list(tenant, run, NOTES))[0];
     if (row) return row;
-    const inventory = (await store.attempts.list(tenant, run, 'inventory')).at(-1);
+    const inventory = await store.attempts.newest(tenant, run, 'inventory');
     if (inventory?.failure)
       throw new BatonError('RunFailed', `the inventory failed: ${inventory.failure.message}`);
     if (ended())

@@ -21,7 +21,7 @@ export async function killPublishing(
   const host = stage.publishing;
   host.kill('SIGKILL');
   const exit = await host.exited;
-  const row = (await stage.store.attempts.list(run.tenant, run.run, PUBLISH)).at(-1);
+  const row = await stage.store.attempts.newest(run.tenant, run.run, PUBLISH);
   if (!row) throw new BatonError('Internal', 'nobody has claimed the publication');
   const killed = { pid: host.pid, exit, attempt: row.attempt, worker: row.worker };
   return { killed, ownerAtKill: readOwner(stage.publisher.database) };

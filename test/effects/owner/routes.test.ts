@@ -90,6 +90,21 @@ test('an effect through the middleware: once, looked up, refused and rejected as
   expect(errors).toEqual([new Error('password=hunter2')]);
 });
 
+test.each([
+  ['no object', 200, null],
+  ['a 200 with something else', 200, { ok: true }],
+  ['a proxy’s own error', 502, { error: 'Bad Gateway' }],
+  ['an error with a code alone', 409, { error: { code: 'EffectRejected' } }],
+  ['an error of a code that nobody knows', 409, { error: { code: 'Teapot', message: 'short and stout' } }],
+])('of an answer that is not the owner’s nothing is believed: %s', async (_what, status, answer) => {
+  const url = await listen((_request, response) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer)),
+  );
+  await expect(httpOwner(url).send(call('k', 'x'))).rejects.toThrow(
+    new Error(`the effect owner answered ${status} with something else`),
+  );
+});
+
 test('long-running: accepted, polled, withdrawn', async () => {
   const { owner, add, database } = await open();
   const url = await listen(

@@ -81,8 +81,13 @@ export function claimCases(store: () => Store): void {
   it('never gives an epoch out again, though the rows that had it are void; their numbers are free', async () => {
     const first = await attempts().claim(claimInput({ claimId: 'x' }));
     await attempts().voidClaim({ ...RUN, slot: 'research', claimId: 'x' });
+    expect(await attempts().newest(RUN.tenant, RUN.run, 'research')).toBeNull();
     const second = await attempts().claim(claimInput());
     expect([second.epoch, second.number]).toEqual([first.epoch + 1, first.number]);
+    expect(await attempts().newest(RUN.tenant, RUN.run, 'research')).toMatchObject({
+      attempt: second.attempt,
+    });
+    expect(await attempts().newest('globex', RUN.run, 'research')).toBeNull();
     expect(await attempts().get(RUN.tenant, RUN.run, first.attempt)).toMatchObject({
       leaseStatus: 'void',
       epoch: first.epoch,
