@@ -115,6 +115,7 @@ export function claimCases(store: () => Store): void {
       epoch: 9,
       number: 5,
     });
+    expect(await attempts().newest(RUN.tenant, RUN.run, 'research')).toMatchObject({ epoch: 9, number: 5 });
   });
 
   it('refuses a voided claim id, with and without rows, again and again', async () => {
