@@ -2,7 +2,7 @@
 import { sql, type Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import type { Blobs } from './blobs.js';
-import { exclusively, slotOf } from './exclusive.js';
+import { alongside, exclusively, slotOf } from './exclusive.js';
 import type { ArtifactRef, ArtifactRow, ArtifactStore } from './port.js';
 import { fencedRow, liveLease, staleLease } from './rows.js';
 import type { Db, Tables } from './schema.js';
@@ -42,12 +42,13 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
       const derivedFrom = JSON.stringify(
         (input.derivedFrom ?? []).map((from) => ({ attempt: from.attempt, digest: from.digest })),
       );
-      // Bytes are never taken away, so their check may come before the write; the lease is checked by the write itself.
+      // Where they are is looked at before the write; that they were not collected since, and the lease, by the write itself.
       const stored = await bytes.size(digest);
       const saved =
         stored === size
-          ? await exclusively(db, slotOf(fence), (trx) =>
-              trx
+          ? await exclusively(db, slotOf(fence), async (trx) => {
+              await alongside(trx, ['bytes', digest]);
+              return trx
                 .insertInto('artifacts')
                 .columns([
                   'tenant',
@@ -76,6 +77,9 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                         .onRef('a.run', '=', 'l.run')
                         .onRef('a.attempt', '=', 'l.attempt'),
                     )
+                    .where(({ exists }) =>
+                      exists(trx.selectFrom('blobs as b').select('b.digest').where('b.digest', '=', digest)),
+                    )
                     .select([
                       'l.tenant',
                       'l.run',
@@ -97,13 +101,13 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                     ]),
                 )
                 .returningAll()
-                .executeTakeFirst(),
-            )
+                .executeTakeFirst();
+            })
           : undefined;
       if (saved) return rowOf(saved);
       const lease = await fencedRow(db, fence);
-      if (lease?.status !== 'live' || stored === size) throw staleLease(fence, lease?.status);
-      if (stored === null)
+      if (lease?.status !== 'live') throw staleLease(fence, lease?.status);
+      if (stored === null || stored === size)
         throw BatonError.of('ArtifactMissing', 'the store has no bytes of that digest', { name, digest });
       throw BatonError.of('ArtifactMismatch', 'the stored bytes have another size', {
         name,

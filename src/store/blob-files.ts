@@ -1,8 +1,8 @@
 /** Large bytes as files named by their digest: `<store>.blobs/ab/<digest>`. Written aside, synced, then renamed. */
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { BlobStore } from './blob-port.js';
+import type { BlobPlace, BlobStore } from './blob-port.js';
 import { fileError } from './engine-errors.js';
 import { spool } from './spool.js';
 
@@ -19,10 +19,51 @@ export function blobFiles(root: string): BlobStore {
     throw fileError(error, fileOf(digest));
   };
 
+  const has = async (digest: string): Promise<number | null> => {
+    if (!isDigest(digest)) return null;
+    try {
+      return (await stat(fileOf(digest))).size;
+    } catch (error) {
+      return judged(error, digest);
+    }
+  };
+  const uploads = path.join(root, 'tmp');
+
+  const namesIn = (directory: string): Promise<readonly string[]> =>
+    readdir(directory).catch((error: unknown) => {
+      if (isMissing(error)) return [];
+      throw fileError(error, directory);
+    });
+
+  const place: BlobPlace = {
+    location: root,
+    uploads,
+    has,
+    async *list() {
+      for (const shelf of await namesIn(root)) {
+        if (!/^[0-9a-f]{2}$/.test(shelf)) continue;
+        for (const digest of await namesIn(path.join(root, shelf))) {
+          if (!isDigest(digest) || !digest.startsWith(shelf)) continue;
+          // Gone since: somebody else collects too.
+          const found = await stat(fileOf(digest)).catch((error: unknown) => judged(error, digest));
+          if (found) yield { digest, size: found.size, at: found.mtimeMs };
+        }
+      }
+    },
+    async remove(digest) {
+      await rm(fileOf(digest), { force: true }).catch((error: unknown) => judged(error, digest));
+    },
+  };
+
   return {
     location: root,
-    async put(content) {
-      const { file, digest, size } = await spool(path.join(root, 'tmp'), content);
+    places: [place],
+    async put(content, announce) {
+      const { file, digest, size } = await spool(uploads, content);
+      await announce?.({ digest, size }).catch(async (error: unknown) => {
+        await rm(file, { force: true }).catch(() => undefined); // the first error is the one to tell
+        throw error;
+      });
       try {
         await mkdir(directoryOf(digest), { recursive: true });
         await rename(file, fileOf(digest));
@@ -43,14 +84,7 @@ export function blobFiles(root: string): BlobStore {
         return judged(error, digest);
       }
     },
-    async has(digest) {
-      if (!isDigest(digest)) return null;
-      try {
-        return (await stat(fileOf(digest))).size;
-      } catch (error) {
-        return judged(error, digest);
-      }
-    },
+    has,
     close: () => Promise.resolve(),
   };
 }

@@ -51,7 +51,8 @@ export async function blobStoreAt(
 function withEarlier(bucket: BlobStore, earlier: BlobStore): BlobStore {
   return {
     location: bucket.location,
-    put: (content) => bucket.put(content),
+    places: [...bucket.places, ...earlier.places],
+    put: (content, announce) => bucket.put(content, announce),
     get: async (digest) => (await bucket.get(digest)) ?? earlier.get(digest),
     has: async (digest) => (await bucket.has(digest)) ?? earlier.has(digest),
     close: () => bucket.close(),

@@ -7,12 +7,14 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import type { BlobStore } from './blob-port.js';
+import type { BlobPlace, BlobStore } from './blob-port.js';
 import { exclusively } from './exclusive.js';
 import type { Db } from './schema.js';
 import { spool } from './spool.js';
 
 const PART_BYTES = 1024 * 1024;
+/** Digests of one page of a list. */
+const PAGE = 500;
 
 /** @param location of the database, for people */
 export function blobParts(db: Db, location: string): BlobStore {
@@ -39,11 +41,41 @@ export function blobParts(db: Db, location: string): BlobStore {
     }
   }
 
+  const uploads = path.join(tmpdir(), 'baton-uploads');
+
+  const place: BlobPlace = {
+    location,
+    uploads,
+    has,
+    async *list() {
+      for (let after = ''; ;) {
+        const page = await db
+          .selectFrom('blob_parts')
+          .select('digest')
+          .select(({ fn }) => fn.sum<number>(fn<number>('length', ['bytes'])).as('size'))
+          .where('digest', '>', after)
+          .groupBy('digest')
+          .orderBy('digest')
+          .limit(PAGE)
+          .execute();
+        // Rows have no time; those that are being put are announced.
+        for (const { digest, size } of page) yield { digest, size: Number(size), at: 0 };
+        after = page.at(-1)?.digest ?? '';
+        if (page.length < PAGE) return;
+      }
+    },
+    async remove(digest, trx) {
+      await trx.deleteFrom('blob_parts').where('digest', '=', digest).execute();
+    },
+  };
+
   return {
     location,
-    async put(content) {
-      const { file, digest, size } = await spool(path.join(tmpdir(), 'baton-uploads'), content);
+    places: [place],
+    async put(content, announce) {
+      const { file, digest, size } = await spool(uploads, content);
       try {
+        await announce?.({ digest, size });
         await exclusively(db, ['bytes', digest], async (trx) => {
           await trx.deleteFrom('blob_parts').where('digest', '=', digest).execute();
           let part = 0;

@@ -1,5 +1,5 @@
 /**
- * Large bytes as objects of an S3 bucket: `<prefix>/ab/<digest>`. S3 shows an object only once all of it is there (the last
+ * Large bytes as objects of an S3 bucket: `<prefix>/ab/<digest>`, and `<prefix>/stores/<name>` for each store that puts here. S3 shows an object only once all of it is there (the last
  * part of a multipart upload included), so an upload that is killed leaves nothing under any digest. What it leaves of parts is
  * for the bucket's lifecycle rule `AbortIncompleteMultipartUpload`.
  */
@@ -10,12 +10,14 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { BatonError } from '../domain/errors.js';
 import type { S3Place } from './blob-location.js';
-import type { BlobStore } from './blob-port.js';
+import type { BlobPlace, BlobStore } from './blob-port.js';
 import { unavailable } from './engine-errors.js';
 import { spool } from './spool.js';
 
 /** Parts of an upload in memory at once: with S3's least part of 5 MiB, 10 MiB for one artifact, whatever its size. */
 const PARTS_AT_ONCE = 2;
+/** Whoever puts the same bytes waits for a removal, which must never come about later than it is waited for. */
+const REMOVE_MS = 5_000;
 
 /**
  * @returns the bucket; nothing is asked of it yet. Region, credentials, profiles and retries are the SDK's own: its
@@ -23,7 +25,15 @@ const PARTS_AT_ONCE = 2;
  * @throws BatonError `InvalidCommand` when the client is not installed
  */
 export async function blobS3({ bucket, prefix, endpoint, pathStyle }: S3Place): Promise<BlobStore> {
-  const { S3Client, GetObjectCommand, HeadObjectCommand, Upload } = await loadSdk();
+  const {
+    S3Client,
+    DeleteObjectCommand,
+    GetObjectCommand,
+    HeadObjectCommand,
+    ListObjectsV2Command,
+    PutObjectCommand,
+    Upload,
+  } = await loadSdk();
   const elsewhere =
     endpoint ?? (process.env['AWS_ENDPOINT_URL_S3'] || process.env['AWS_ENDPOINT_URL'] || null);
   const client = new S3Client({
@@ -35,8 +45,8 @@ export async function blobS3({ bucket, prefix, endpoint, pathStyle }: S3Place): 
       : { requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED' }),
   });
   const location = `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
-  const keyOf = (digest: string): string =>
-    `${prefix === '' ? '' : `${prefix}/`}${digest.slice(0, 2)}/${digest}`;
+  const under = prefix === '' ? '' : `${prefix}/`;
+  const keyOf = (digest: string): string => `${under}${digest.slice(0, 2)}/${digest}`;
   /** Null for what is not there. */
   const ask = async <T>(digest: string, what: () => Promise<T>): Promise<T | null> => {
     if (!/^[0-9a-f]{64}$/.test(digest)) return null;
@@ -48,11 +58,70 @@ export async function blobS3({ bucket, prefix, endpoint, pathStyle }: S3Place): 
     }
   };
 
+  const uploads = path.join(tmpdir(), 'baton-uploads');
+  const asked = async <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      throw away(error, location);
+    });
+
+  /** Keys below a prefix, page by page. */
+  async function* keys(from: string) {
+    for (let token: string | undefined; ;) {
+      const page = await asked(
+        client.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: from, ContinuationToken: token })),
+      );
+      yield* page.Contents ?? [];
+      token = page.NextContinuationToken;
+      if (token === undefined) return;
+    }
+  }
+
+  const has = (digest: string): Promise<number | null> =>
+    ask(digest, async () => {
+      const head = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: keyOf(digest) }));
+      return head.ContentLength ?? 0;
+    });
+
+  const place: BlobPlace = {
+    location,
+    uploads,
+    has,
+    async *list() {
+      for await (const { Key: key = '', Size: size = 0, LastModified: at } of keys(under)) {
+        const digest = key.slice(-64);
+        if (/^[0-9a-f]{64}$/.test(digest) && key === keyOf(digest))
+          yield { digest, size, at: at?.getTime() ?? Date.now() };
+      }
+    },
+    async remove(digest) {
+      const removal = new DeleteObjectCommand({ Bucket: bucket, Key: keyOf(digest) });
+      await asked(client.send(removal, { abortSignal: AbortSignal.timeout(REMOVE_MS) }));
+    },
+    users: {
+      async register(store) {
+        await asked(
+          client.send(new PutObjectCommand({ Bucket: bucket, Key: `${under}stores/${store}`, Body: '' })),
+        );
+      },
+      async stores() {
+        const found: string[] = [];
+        for await (const { Key: key = '' } of keys(`${under}stores/`))
+          found.push(key.slice(`${under}stores/`.length));
+        return found;
+      },
+    },
+  };
+
   return {
     location,
-    async put(content) {
+    places: [place],
+    async put(content, announce) {
       // The key is the digest, so all of it must have been seen before the upload can begin.
-      const { file, digest, size } = await spool(path.join(tmpdir(), 'baton-uploads'), content);
+      const { file, digest, size } = await spool(uploads, content);
+      await announce?.({ digest, size }).catch(async (error: unknown) => {
+        await rm(file, { force: true }).catch(() => undefined);
+        throw error;
+      });
       const body = createReadStream(file);
       try {
         const params = { Bucket: bucket, Key: keyOf(digest), Body: body, ContentLength: size };
@@ -70,11 +139,7 @@ export async function blobS3({ bucket, prefix, endpoint, pathStyle }: S3Place): 
         const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(digest) }));
         return Body as Readable;
       }),
-    has: (digest) =>
-      ask(digest, async () => {
-        const head = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: keyOf(digest) }));
-        return head.ContentLength ?? 0;
-      }),
+    has,
     async close() {
       client.destroy();
     },

@@ -1,11 +1,17 @@
 /**
  * Bytes by sha256. The row makes bytes addressable and is written last: up to 64 KiB it has the bytes itself, beyond
- * that the object store has them, whole before the row existed.
+ * that the object store has them, whole before the row existed. Each put is dated, also of bytes that are there: what is about to
+ * be referred to is not collected. Large bytes are announced before they come to their place, and a collection that took them
+ * away in between takes the announcement too: so no row ever stands for bytes that are gone.
  */
+import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { BatonError } from '../domain/errors.js';
 import type { BlobStore, Chunks, Stored } from './blob-port.js';
 import { sha256 } from './canonical.js';
+import { unavailable } from './engine-errors.js';
+import { exclusively } from './exclusive.js';
+import { storeName } from './meta.js';
 import type { Db } from './schema.js';
 import { collect, damaged, verified } from './verified.js';
 
@@ -28,19 +34,61 @@ export function blobs(db: Db, large: BlobStore | null): Blobs {
   const missing = (digest: string): BatonError =>
     BatonError.of('ArtifactMissing', 'the store has no bytes of that digest', { digest });
 
-  /** Writes the row unless it is there as it should be; a damaged one is repaired. */
-  const record = async ({ digest, size }: Stored, bytes: Uint8Array | null): Promise<Stored> => {
+  const write = (
+    to: Db,
+    digest: string,
+    row: { size: number; bytes: Buffer | null; put_at: number },
+  ): Promise<unknown> =>
+    to
+      .insertInto('blobs')
+      .values({ digest, ...row })
+      .onConflict((conflict) => conflict.column('digest').doUpdateSet(row))
+      .execute();
+
+  /** Small bytes, in one statement. A row that is there as it should be is only dated; a damaged one is repaired. */
+  const record = async (digest: string, bytes: Uint8Array): Promise<Stored> => {
+    const size = bytes.byteLength;
+    const putAt = Date.now();
     const known = await find(digest);
-    const whole = known?.size === size && (bytes === null || sameBytes(known.bytes, bytes));
-    if (!whole) {
-      const row = { size, bytes: bytes === null ? null : Buffer.from(bytes) };
-      await db
-        .insertInto('blobs')
-        .values({ digest, ...row })
-        .onConflict((conflict) => conflict.column('digest').doUpdateSet(row))
-        .execute();
+    if (known?.size === size && sameBytes(known.bytes, bytes)) {
+      const dated = db.updateTable('blobs').set({ put_at: putAt }).where('digest', '=', digest);
+      // None when it was collected since it was looked at.
+      if ((await dated.executeTakeFirst()).numUpdatedRows > 0n) return { digest, size };
     }
+    await write(db, digest, { size, bytes: Buffer.from(bytes), put_at: putAt });
     return { digest, size };
+  };
+
+  let registered: Promise<unknown> | undefined;
+  /** Once, before the first large bytes: a bucket's collection has to know of every store that puts there. */
+  const register = async (places: BlobStore['places']): Promise<void> => {
+    registered ??= storeName(db).then((name) =>
+      Promise.all(places.map(({ users }) => users?.register(name))),
+    );
+    await registered.catch((error: unknown) => {
+      registered = undefined;
+      throw error;
+    });
+  };
+
+  const putLarge = async (to: BlobStore, content: Chunks): Promise<Stored> => {
+    await register(to.places);
+    const put = randomBytes(9).toString('hex');
+    const stored = await to.put(content, ({ digest }) =>
+      exclusively(db, ['bytes', digest], async (trx) => {
+        await trx.insertInto('blob_puts').values({ digest, put, at: Date.now() }).execute();
+      }),
+    );
+    const { digest, size } = stored;
+    await exclusively(db, ['bytes', digest], async (trx) => {
+      const announced = trx.deleteFrom('blob_puts').where('digest', '=', digest).where('put', '=', put);
+      if ((await announced.executeTakeFirst()).numDeletedRows === 0n)
+        throw unavailable('the bytes were collected while they were put; put them again', undefined, {
+          digest,
+        });
+      await write(trx, digest, { size, bytes: null, put_at: Date.now() });
+    });
+    return stored;
   };
 
   /** Checked at the end of the stream. The size is not asked for first: a shortened file has another digest. */
@@ -56,8 +104,7 @@ export function blobs(db: Db, large: BlobStore | null): Blobs {
     async put(content) {
       const chunks = content instanceof Uint8Array ? [content] : content;
       const { head, rest } = await upTo(INLINE_BYTES, chunks, large === null);
-      if (rest === null) return record({ digest: sha256(head), size: head.byteLength }, head);
-      return record(await (large as BlobStore).put(rest), null);
+      return rest === null ? record(sha256(head), head) : putLarge(large as BlobStore, rest);
     },
 
     async read(digest) {

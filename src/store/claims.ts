@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { BatonError } from '../domain/errors.js';
 import type { AttemptRef } from '../domain/types.js';
-import { exclusively, slotOf } from './exclusive.js';
+import { isCollecting } from './collect-runs.js';
+import { alongside, exclusively, slotOf } from './exclusive.js';
 import type { AttemptStore, ClaimInput } from './port.js';
 import { attemptQuery, json, type JoinedRow } from './rows.js';
 import type { Db } from './schema.js';
@@ -41,6 +42,8 @@ const refOf = (row: JoinedRow): AttemptRef => ({
 /** See the port. */
 export function claim(db: Db, input: ClaimInput): Promise<AttemptRef> {
   return exclusively(db, slotOf(input), async (trx) => {
+    if (!(await isThere(trx, input)))
+      throw BatonError.of('RunNotFound', 'the run was collected', { run: input.run, slot: input.slot });
     await refuseTombstone(trx, input);
     const known = await ofClaim(trx, input);
     if (known && (await repeats(trx, known, input))) return refOf(known);
@@ -64,10 +67,20 @@ export function claim(db: Db, input: ClaimInput): Promise<AttemptRef> {
 /** See the port. */
 export function voidClaim(db: Db, input: VoidInput): Promise<void> {
   return exclusively(db, slotOf(input), async (trx) => {
+    if (!(await isThere(trx, input))) return;
     await tombstone(trx, input, input.claimId);
     const row = await ofClaim(trx, input);
     if (row?.status === 'provisional') await voidRow(trx, row, row.claimed_at);
   });
+}
+
+/**
+ * False for a run that is collected, to the end of the transaction: a workflow reset may bring one back that its rows have left.
+ * One that nobody launched through a client has no row, and is there.
+ */
+async function isThere(trx: Db, { tenant, run }: SlotKey): Promise<boolean> {
+  await alongside(trx, ['run', tenant, run]);
+  return !(await isCollecting(trx, { tenant, run }));
 }
 
 /** Marks a claim id as used up, whether or not it has rows. */

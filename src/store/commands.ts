@@ -1,4 +1,5 @@
 /** First answers of commands that do not pass the run's workflow; what makes repeating them safe. */
+import { sql } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import type { CommandLog, Json } from './port.js';
 import type { Db } from './schema.js';
@@ -20,11 +21,37 @@ export function commandLog(db: Db): CommandLog {
     async remember({ tenant, run, commandId, name, digest, answer, at }) {
       await db
         .insertInto('commands')
-        .values({ tenant, run, command_id: commandId, name, digest, answer: JSON.stringify(answer), at })
+        .columns(['tenant', 'run', 'command_id', 'name', 'digest', 'answer', 'at'])
+        .expression(
+          db
+            .selectNoFrom([
+              sql<string>`${tenant}`.as('tenant'),
+              sql<string>`${run}`.as('run'),
+              sql<string>`${commandId}`.as('command_id'),
+              sql<string>`${name}`.as('name'),
+              sql<string>`${digest}`.as('digest'),
+              sql<string>`${JSON.stringify(answer)}`.as('answer'),
+              sql<number>`${at}`.as('at'),
+            ])
+            .where(({ not, exists }) =>
+              not(
+                exists(
+                  db
+                    .selectFrom('runs as r')
+                    .select('r.run')
+                    .where('r.tenant', '=', tenant)
+                    .where('r.run', '=', run)
+                    .where('r.collecting_at', 'is not', null),
+                ),
+              ),
+            ),
+        )
         .onConflict((conflict) => conflict.columns(['tenant', 'run', 'command_id']).doNothing())
         .execute();
       const first = await recall(tenant, run, commandId);
-      if (first === null || first.digest !== digest) {
+      // The run is collected: nothing more is kept of it.
+      if (first === null) return answer;
+      if (first.digest !== digest) {
         throw BatonError.of('CommandConflict', 'the command id was used with other arguments', {
           run,
           commandId,

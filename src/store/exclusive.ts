@@ -1,8 +1,9 @@
 /**
  * One writer at a time. The rules of the store are written as if nobody else wrote in between: SQLite gives that for the whole
  * file (BEGIN IMMEDIATE), Postgres for one thing at a time by an advisory lock, held to the end of the transaction and given up
- * with the connection. Whatever changes a slot's attempts, leases, effects or artifacts takes the slot's lock first, and takes
- * no other: so nothing waits in a circle.
+ * with the connection. Whatever changes a slot's attempts, leases, effects or artifacts takes the slot's lock first. After it a
+ * claim takes its run's lock, and a save that of its bytes, both shared ({@link alongside}); who has one of those to himself (the
+ * collection, and a put) takes no other. So nothing waits in a circle.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -11,7 +12,7 @@ import { engineOf } from './migrations/ddl.js';
 import type { Db } from './schema.js';
 
 /** What the writer has to itself. */
-export type Thing = readonly [kind: 'slot' | 'revisions' | 'bytes', ...name: string[]];
+export type Thing = readonly [kind: 'slot' | 'revisions' | 'bytes' | 'run', ...name: string[]];
 
 export const slotOf = ({ tenant, run, slot }: { tenant: string; run: string; slot: string }): Thing => [
   'slot',
@@ -45,6 +46,15 @@ export async function exclusively<T>(db: Db, thing: Thing, work: (trx: Db) => Pr
       await sleep(10 * 2 ** turn * (0.5 + Math.random()));
     }
   }
+}
+
+/**
+ * In a transaction: keeps others from having the thing to themselves until its end; several may be alongside at once. What is
+ * read after it is as the last of those others has left it.
+ */
+export async function alongside(trx: Db, thing: Thing): Promise<void> {
+  if (engineOf(trx) === 'sqlite') return;
+  await sql`select pg_advisory_xact_lock_shared(hashtextextended(${JSON.stringify(thing)}, 0))`.execute(trx);
 }
 
 const isAgain = (error: unknown): boolean =>

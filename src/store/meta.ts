@@ -30,6 +30,11 @@ export async function storeKey(db: Db): Promise<Uint8Array> {
   return new Uint8Array(await recordOnce(db, KEY, randomBytes(32)));
 }
 
+/** @returns what tells this store from others, in public: nothing of its key can be learned from it. */
+export async function storeName(db: Db): Promise<string> {
+  return sha256(`name:${Buffer.from(await storeKey(db)).toString('hex')}`).slice(0, 32);
+}
+
 /** @returns what tells this machine from others: a digest, so that the machine's id itself is not given away. */
 export async function machineId(): Promise<string> {
   const id = await readFile('/etc/machine-id', 'utf8').then(

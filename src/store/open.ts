@@ -4,6 +4,8 @@ import { auditLog } from './audit.js';
 import { attemptStore } from './attempts.js';
 import { BLOBS_VARIABLE, blobStoreAt } from './blob-location.js';
 import { blobs } from './blobs.js';
+import { byteCollection } from './collect-bytes.js';
+import { runCollection } from './collect-runs.js';
 import { commandLog } from './commands.js';
 import { effectStore } from './effects.js';
 import { unavailable } from './engine-errors.js';
@@ -54,6 +56,7 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
     effects: guarded(effectStore(db), whileOpen),
     commands: guarded(commandLog(db), whileOpen),
     audit: guarded(auditLog(db), whileOpen),
+    retention: guarded({ ...runCollection(db), ...byteCollection(db, location, large) }, whileOpen),
     async key() {
       whileOpen();
       // A failed read is not kept: the next call asks again.

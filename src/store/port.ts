@@ -6,6 +6,7 @@
 import type { EffectState, OpenEffects } from '../domain/effect.js';
 import type { Readable } from 'node:stream';
 import type { Chunks } from './blob-port.js';
+import type { RetentionStore } from './retention-port.js';
 import type {
   AttemptRef,
   EndKind,
@@ -78,7 +79,10 @@ export interface RunRow {
 }
 
 export interface RunStore {
-  /** Inserts, or returns the row that exists with the same digest; with another digest `RunConflict`. */
+  /**
+   * Inserts, or returns the row that exists with the same digest; with another digest `RunConflict`, and also for an id whose run was
+   * collected.
+   */
   create(row: Omit<RunRow, 'status' | 'endedAt'>): Promise<RunRow>;
   get(tenant: string, run: string): Promise<RunRow | null>;
   /** Newest first. */
@@ -267,7 +271,10 @@ export interface ArtifactRow {
 }
 
 export interface ArtifactStore {
-  /** Stores bytes by sha256. Whole or not at all: a kill in the middle leaves nothing addressable. */
+  /**
+   * Stores bytes by sha256. Whole or not at all: a kill in the middle leaves nothing addressable. Bytes that no row refers to are
+   * collected some time after they were last put; a save that comes later than that is `ArtifactMissing`.
+   */
   putBytes(bytes: Uint8Array): Promise<{ digest: string; size: number }>;
   /** Like {@link putBytes} for bytes that come piece by piece; holds a few pieces in memory, never all (a store in memory does). */
   putStream(content: Chunks): Promise<{ digest: string; size: number }>;
@@ -468,6 +475,7 @@ export interface Store {
   readonly effects: EffectStore;
   readonly commands: CommandLog;
   readonly audit: AuditLog;
+  readonly retention: RetentionStore;
   /** Secret of this store, made once: signs lease tokens. */
   key(): Promise<Uint8Array>;
   /** For diagnostics: engine and where it is, no secret. */

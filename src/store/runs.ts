@@ -1,4 +1,4 @@
-/** Runs as the store knows them: what was launched, for ever, and a projection of how it stands. */
+/** Runs as the store knows them: what was launched, and a projection of how it stands. One that is collected is no run any more. */
 import type { Selectable } from 'kysely';
 import { BatonError } from '../domain/errors.js';
 import type { Pins } from '../domain/types.js';
@@ -23,6 +23,7 @@ export function runStore(db: Db): RunStore {
       .selectAll()
       .where('tenant', '=', tenant)
       .where('run', '=', run)
+      .where('collecting_at', 'is', null)
       .executeTakeFirst();
     return row ? rowOf(row) : null;
   };
@@ -45,7 +46,10 @@ export function runStore(db: Db): RunStore {
         .onConflict((conflict) => conflict.columns(['tenant', 'run']).doNothing())
         .execute();
       const row = await get(tenant, run);
-      if (row === null || row.digest !== digest) {
+      // Owners of effects know the keys and epochs of the run that had the id: it would get their answers to that one.
+      if (row === null)
+        throw BatonError.of('RunConflict', 'the run id was used by a run that was collected since', { run });
+      if (row.digest !== digest) {
         throw BatonError.of('RunConflict', 'the run was launched with other pins or input', { run });
       }
       return row;
@@ -55,6 +59,7 @@ export function runStore(db: Db): RunStore {
         .selectFrom('runs')
         .selectAll()
         .where('tenant', '=', tenant)
+        .where('collecting_at', 'is', null)
         .orderBy('created_at', 'desc')
         .orderBy('run', 'desc')
         .execute();

@@ -27,8 +27,13 @@ export interface Tables {
     status: RunStatus;
     created_at: number;
     ended_at: number | null;
+    /** Its rows are going away, for good; for its readers it is gone already. */
+    collecting_at: number | null;
+    /** Its rows are gone; this one stays, emptied, so that its id is not used again. */
+    collected_at: number | null;
+    collected_by: string | null;
   };
-  /** Who worked: provenance, kept for ever. */
+  /** Who worked: provenance, kept until a closed run is collected. */
   attempts: {
     tenant: string;
     run: string;
@@ -76,7 +81,15 @@ export interface Tables {
   /** Tombstones: claim ids that can never be used again. */
   void_claims: { tenant: string; run: string; claim_id: string; slot: string };
   /** `bytes` null: they are in the object store under that digest. */
-  blobs: { digest: string; size: number; bytes: Uint8Array | null };
+  blobs: {
+    digest: string;
+    size: number;
+    bytes: Uint8Array | null;
+    /** When they were last put; null: by an earlier version. */
+    put_at: number | null;
+  };
+  /** Large bytes that are on their way to their place, by put. */
+  blob_puts: { digest: string; put: string; at: number };
   /** An object store within the database, for engines that several machines use. */
   blob_parts: { digest: string; part: number; bytes: Uint8Array };
   artifacts: {

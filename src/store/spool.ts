@@ -51,12 +51,19 @@ async function prepare(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   if (swept.has(directory)) return;
   swept.add(directory);
-  for (const name of await readdir(directory)) {
+  for (const { file } of await abandoned(directory)) await rm(file, { force: true });
+}
+
+/** Files of killed processes. A directory that is not there has none. */
+export async function abandoned(
+  directory: string,
+): Promise<readonly { readonly file: string; readonly size: number }[]> {
+  const found: { file: string; size: number }[] = [];
+  for (const name of await readdir(directory).catch(() => [])) {
     const file = path.join(directory, name);
-    const made = await stat(file).then(
-      (found) => found.mtimeMs,
-      () => Infinity,
-    );
-    if (Date.now() - made > ABANDONED_MS) await rm(file, { force: true });
+    // One that is gone by now has been given its name.
+    const { mtimeMs, size } = await stat(file).catch(() => ({ mtimeMs: Infinity, size: 0 }));
+    if (Date.now() - mtimeMs > ABANDONED_MS) found.push({ file, size });
   }
+  return found;
 }

@@ -9,7 +9,16 @@ export interface StoreCall {
 }
 
 type Verb = (...args: unknown[]) => Promise<unknown>;
-const GROUPS = ['revisions', 'runs', 'attempts', 'artifacts', 'effects', 'commands', 'audit'] as const;
+const GROUPS = [
+  'revisions',
+  'runs',
+  'attempts',
+  'artifacts',
+  'effects',
+  'commands',
+  'audit',
+  'retention',
+] as const;
 
 /**
  * @param store carries out what is let through

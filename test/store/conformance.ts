@@ -7,6 +7,7 @@ import { claimCases } from './cases/claims.js';
 import { documentCases } from './cases/documents.js';
 import { effectCases } from './cases/effects.js';
 import { leaseCases } from './cases/leases.js';
+import { retentionCases } from './cases/retention.js';
 import { settleCases } from './cases/settle.js';
 
 export interface OpenedStore {
@@ -34,6 +35,7 @@ export function storeConformance(name: string, open: () => Promise<OpenedStore>)
     describe('artifacts', () => artifactCases(store));
     describe('effects', () => effectCases(store));
     describe('audit', () => auditCases(store));
+    describe('retention', () => retentionCases(store));
     describe('revisions, runs and commands', () => documentCases(store));
   });
 }

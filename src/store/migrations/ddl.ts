@@ -22,21 +22,35 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
 export interface Rule {
   readonly name: string;
   readonly table: string;
-  readonly before: 'DELETE' | 'UPDATE' | `UPDATE OF ${string}`;
+  readonly before: 'DELETE' | 'INSERT' | 'UPDATE' | `UPDATE OF ${string}`;
   /** SQL over OLD and NEW; absent: always. */
   readonly when?: string;
   readonly says: string;
 }
 
+/** A rule of an earlier migration that holds no longer. */
+export interface Dropped {
+  readonly drop: string;
+  readonly table: string;
+}
+
 /** @param statements in order; a string is DDL in SQLite's words */
-export const migration = (statements: (engine: EngineName) => readonly (string | Rule)[]): Migration => ({
+export const migration = (
+  statements: (engine: EngineName) => readonly (string | Rule | Dropped)[],
+): Migration => ({
   async up(db: Kysely<unknown>): Promise<void> {
     const engine = engineOf(db);
     for (const one of statements(engine))
-      for (const text of typeof one === 'string' ? [inWordsOf(engine, one)] : trigger(engine, one))
-        await sql.raw(text).execute(db);
+      for (const text of textsOf(engine, one)) await sql.raw(text).execute(db);
   },
 });
+
+function textsOf(engine: EngineName, one: string | Rule | Dropped): readonly string[] {
+  if (typeof one === 'string') return [inWordsOf(engine, one)];
+  if (!('drop' in one)) return trigger(engine, one);
+  if (engine === 'sqlite') return [`DROP TRIGGER ${one.drop}`];
+  return [`DROP TRIGGER ${one.drop} ON ${one.table}`, `DROP FUNCTION ${one.drop}()`];
+}
 
 const inWordsOf = (engine: EngineName, text: string): string =>
   engine === 'sqlite' ? text : WORDS.reduce((done, [word, other]) => done.replace(word, other), text);
