@@ -14,6 +14,7 @@ export {
   type SlotAnswer,
 } from './client/slot-handle.js';
 export type { Claimed, ClaimRequest } from './client/claim.js';
+export type { CollectRequest, CollectView, KeptRun } from './client/collect.js';
 export type { CompleteRequest, FailRequest, ReleaseRequest } from './client/ending.js';
 export type { BeatAnswer, HeartbeatRequest, HolderAnswer } from './client/holder.js';
 export type { SaveAnswer, SaveRequest } from './client/save.js';
@@ -56,4 +57,5 @@ export { recoveryMarkdown, type RecoveryHeading, type RecoveryOptions } from './
 export type { Published } from './definitions/publish.js';
 export { openStore, type StoreOptions } from './store/open.js';
 export { ARTIFACT_KINDS, VERDICTS } from './store/port.js';
+export type { CollectedBytes, CollectedRows } from './store/retention-port.js';
 export type { ArtifactKind, ArtifactRef, ArtifactRow, Json, Store, Verdict } from './store/port.js';

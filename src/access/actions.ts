@@ -4,7 +4,7 @@
  */
 import { UPDATES } from '../domain/wire.js';
 
-/** What changes something. `repair` is `baton doctor --fix`. */
+/** What changes something. `repair` is `baton doctor --fix`; `collect` is `baton gc`, with `--dry-run` too. */
 export const COMMANDS = [
   'publish',
   'accept',
@@ -16,6 +16,7 @@ export const COMMANDS = [
   'fail',
   'release',
   'repair',
+  'collect',
 ] as const;
 
 /** What only looks. `artifacts` is their bytes too, `dryRun` the verdicts of a reassign's guards. */

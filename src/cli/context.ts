@@ -125,7 +125,7 @@ export function action<A extends unknown[]>(
   return async (...args) => {
     const command = args.at(-1) as Command;
     const name = command.name();
-    const opened = new Opened(command.optsWithGlobals<GlobalOptions>(), !READS.has(name));
+    const opened = new Opened(command.optsWithGlobals<GlobalOptions>(), !READS.has(name) && name !== 'gc');
     const telemetry = READS.has(name) ? null : await startTelemetry(name);
     try {
       await run(opened, ...(args.slice(0, -1) as A));

@@ -15,6 +15,7 @@ import { registerDoctor } from './doctor.js';
 import { registerEffects } from './effects.js';
 import { registerExport } from './export.js';
 import { registerFail } from './fail.js';
+import { registerGc } from './gc.js';
 import { registerHeartbeat } from './heartbeat.js';
 import { registerLaunch } from './launch.js';
 import { registerList } from './list.js';
@@ -83,6 +84,7 @@ export async function buildProgram(args: readonly string[]): Promise<Command> {
     registerSteering,
     registerResolveEffect,
     registerDoctor,
+    registerGc,
   ]) {
     register(program);
   }

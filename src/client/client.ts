@@ -9,6 +9,7 @@ import { checkId } from '../domain/text.js';
 import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
 import type { Store } from '../store/port.js';
 import { listAudit, type AuditRequest, type AuditView } from './audit.js';
+import { collect, type CollectRequest, type CollectView } from './collect.js';
 import { command, look } from './door.js';
 import { launch, type Launched, type LaunchRequest } from './launch.js';
 import { listRuns, type RunListed } from './list.js';
@@ -152,6 +153,21 @@ export class BatonClient {
     return command(this.#session, 'accept', { target }, async () =>
       accept(await this.#session.store(), { tenant, actor, at: Date.now(), target }),
     );
+  }
+
+  /**
+   * Removes runs of this tenant that are over, here and in Temporal, for longer than a time, with all that the store has of
+   * them, then bytes that no run and no revision refers to. Runs that are open, or have effects whose outcome nobody knows,
+   * stay and are named. A run's id stays taken. Revisions are never removed.
+   *
+   * @param request `olderThanMs` must be given; `dryRun: true` changes nothing and tells what would go
+   * @throws BatonError `NotAuthorized` (`collect`), `InvalidCommand`, `TemporalUnavailable`, `StoreUnavailable`; called again it goes on
+   */
+  collect(request: CollectRequest): Promise<CollectView> {
+    const work = () => collect(this.#session, request);
+    return request.dryRun === true
+      ? look(this.#session, 'collect', {}, work)
+      : command(this.#session, 'collect', {}, work);
   }
 
   /** Closes a store that was opened by its address here; the Temporal connection and a store that was given stay open. */

@@ -31,13 +31,13 @@ export interface Asked {
 }
 
 /**
- * A read.
+ * A read, or a command of which it is only asked what it would do: nothing is written of it unless it is refused.
  *
  * @throws BatonError `NotAuthorized`, `InvalidCommand` for a policy file that is not valid; what the work throws
  */
 export async function look<T>(
   session: Session,
-  name: ReadName,
+  name: ReadName | CommandName,
   asked: Asked,
   work: () => Promise<T>,
 ): Promise<T> {

@@ -83,7 +83,9 @@ export async function readRun(session: Session, run: string): Promise<RunRead> {
     throw error;
   });
   const [execution, view] = await Promise.all([describeRun(session, run), asked]);
-  if (!row && !execution) throw runNotFound(session, run);
+  // Temporal may remember a run longer than the store does.
+  if (!row && (!execution || (await store.retention.isCollected(session.tenant, run))))
+    throw runNotFound(session, run);
   if (view)
     return {
       source: 'workflow',

@@ -22,7 +22,7 @@ import {
 } from './history.js';
 import { readJson } from './reads.js';
 import { RunBytes } from './run-bytes.js';
-import { uiAddress, type Session } from './session.js';
+import { runNotFound, uiAddress, type Session } from './session.js';
 import { showRun, type RunShown } from './show.js';
 import { slotAnswer, SlotHandle, type ReasonRequest, type SlotAnswer } from './slot-handle.js';
 
@@ -180,6 +180,8 @@ export class RunHandle {
     } catch (error) {
       throw toBatonError(error, { tenant, run: this.run });
     }
+    if (this.session.hasStore && (await (await this.session.store()).retention.isCollected(tenant, this.run)))
+      throw runNotFound(this.session, this.run);
     const results = Object.entries(ended.results).map(
       async ([slot, digest]) => [slot, await readJson(this.session, digest)] as const,
     );

@@ -18,6 +18,7 @@ export const CLIENT_ASKS: Readonly<Record<string, readonly [ActionName, Ask]>> =
   launch: ['launch', (client, run) => client.launch({ package: 'nothing', run })],
   list: ['list', (client) => client.list()],
   audit: ['audit', (client) => client.audit()],
+  collect: ['collect', (client) => client.collect({ olderThanMs: 1e12 })],
 };
 
 export const RUN_ASKS: Readonly<Record<string, readonly [ActionName, Ask]>> = {
