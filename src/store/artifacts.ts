@@ -77,8 +77,10 @@ export function artifactStore(db: Db, bytes: Blobs): ArtifactStore {
                         .onRef('a.run', '=', 'l.run')
                         .onRef('a.attempt', '=', 'l.attempt'),
                     )
-                    .where(({ exists }) =>
-                      exists(trx.selectFrom('blobs as b').select('b.digest').where('b.digest', '=', digest)),
+                    .where((eb) =>
+                      eb.exists(
+                        trx.selectFrom('blobs as b').select('b.digest').where('b.digest', '=', digest),
+                      ),
                     )
                     .select([
                       'l.tenant',

@@ -59,7 +59,7 @@ export function blobParts(db: Db, location: string): BlobStore {
           .limit(PAGE)
           .execute();
         // Rows have no time; those that are being put are announced.
-        for (const { digest, size } of page) yield { digest, size: Number(size), at: 0 };
+        for (const { digest, size } of page) yield { digest, size, at: 0 };
         after = page.at(-1)?.digest ?? '';
         if (page.length < PAGE) return;
       }

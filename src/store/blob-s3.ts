@@ -100,7 +100,7 @@ export async function blobS3({ bucket, prefix, endpoint, pathStyle }: S3Place): 
     users: {
       async register(store) {
         await asked(
-          client.send(new PutObjectCommand({ Bucket: bucket, Key: `${under}stores/${store}`, Body: '' })),
+          client.send(new PutObjectCommand({ Bucket: bucket, Key: `${under}stores/${store}`, Body: store })),
         );
       },
       async stores() {

@@ -63,7 +63,7 @@ export function blobs(db: Db, large: BlobStore | null): Blobs {
   /** Once, before the first large bytes: a bucket's collection has to know of every store that puts there. */
   const register = async (places: BlobStore['places']): Promise<void> => {
     registered ??= storeName(db).then((name) =>
-      Promise.all(places.map(({ users }) => users?.register(name))),
+      Promise.all(places.map(async ({ users }) => users?.register(name))),
     );
     await registered.catch((error: unknown) => {
       registered = undefined;

@@ -161,11 +161,13 @@ class Sweep {
     const { before } = this.input;
     const { rows } = await sql`select 1 where ${unreferenced(digest, before)}`.execute(trx);
     if (rows.length === 0) return false;
-    for (const place of from) await place.remove(digest, trx);
     const row = trx.deleteFrom('blobs').where('digest', '=', digest).where('put_at', '<', before);
     const { numDeletedRows } = await row.executeTakeFirst();
+    // Another collection may have taken them since they were found, and has counted them.
+    const there = numDeletedRows > 0n || (await isIn(from, digest));
+    for (const place of from) await place.remove(digest, trx);
     await trx.deleteFrom('blob_puts').where('digest', '=', digest).execute();
-    return from.length > 0 || numDeletedRows > 0n;
+    return there;
   }
 
   /** Of this machine: what other machines have left there, they remove with their next upload. */
@@ -196,4 +198,9 @@ class Sweep {
 interface Located {
   readonly place: string;
   readonly size: number;
+}
+
+async function isIn(places: readonly BlobPlace[], digest: string): Promise<boolean> {
+  for (const place of places) if ((await place.has(digest)) !== null) return true;
+  return false;
 }

@@ -181,7 +181,11 @@ async function removeBatch(trx: Db, { tenant, run }: RunKey, batch: number): Pro
 
 /** What stays of a run: its id, so that no other run gets its effects' keys and its epochs; nothing that it was given. */
 const empty = (trx: Db, run: RunKey, at: number): Promise<unknown> =>
-  update(trx, run).set({ collected_at: at, digest: '', pins: '{}', input: 'null' }).execute();
+  update(trx, run)
+    // Another collection may have been at it too, and faster.
+    .where('collected_at', 'is', null)
+    .set({ collected_at: at, digest: '', pins: '{}', input: 'null' })
+    .execute();
 
 const update = (trx: Db, { tenant, run }: RunKey) =>
   trx.updateTable('runs').where('tenant', '=', tenant).where('run', '=', run);

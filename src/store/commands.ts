@@ -33,9 +33,9 @@ export function commandLog(db: Db): CommandLog {
               sql<string>`${JSON.stringify(answer)}`.as('answer'),
               sql<number>`${at}`.as('at'),
             ])
-            .where(({ not, exists }) =>
-              not(
-                exists(
+            .where((eb) =>
+              eb.not(
+                eb.exists(
                   db
                     .selectFrom('runs as r')
                     .select('r.run')
