@@ -20,7 +20,7 @@ import { workflowIdOf } from '../domain/wire.js';
 import type { ArtifactRow, AttemptRow, Json, RevisionKind, RunRow, Store } from '../store/port.js';
 import { viewAttempt } from './history.js';
 import { readRunAnyhow, type RunRead } from './reads.js';
-import { runRow, type Session } from './session.js';
+import { runNotFound, runRow, type Session } from './session.js';
 import { iso, showRead, type RunShown } from './show.js';
 
 /**
@@ -39,6 +39,8 @@ export async function readRecords(session: Session, run: string): Promise<RunRec
   const rows = await store.attempts.list(tenant, run);
   const saved = await store.artifacts.list(tenant, run);
   const commands = await store.commands.list(tenant, run);
+  // Rows go once the run is marked: as long as it is not, none of these reads has missed any.
+  if (await store.retention.isCollected(tenant, run)) throw runNotFound(session, run);
   const [plan, pinned, revisions] = await Promise.all([
     loadVerifiedPlan(store, tenant, pins),
     contentsOf(store, tenant, pins),

@@ -6,7 +6,7 @@ import { runRow, type Session } from './session.js';
 export class RunBytes {
   readonly #session: Session;
   readonly #run: string;
-  /** Digests never leave a run, so what was seen stays right. */
+  /** Digests never leave a run but with it; whoever has seen its bytes may see them once more then, if they are still there. */
   #known: ReadonlySet<string> = new Set();
 
   constructor(session: Session, run: string) {

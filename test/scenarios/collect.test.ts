@@ -1,11 +1,16 @@
 /** Collecting closed runs beside a real server: what goes, what stays because Temporal or somebody's effect says so, what comes after. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { BatonClient } from '../../src/client/client.js';
 import type { CollectRequest, CollectView } from '../../src/client/collect.js';
+import { verifyBundle } from '../../src/bundle/verify.js';
 import { examineServer } from '../../src/client/doctor.js';
 import { UPDATES } from '../../src/domain/wire.js';
+import { watchStore } from '../../src/testing/watch-store.js';
 import { OF_A_RUN } from '../support/asks.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { eventsOf, expectInvariants } from '../support/invariants.js';
@@ -39,6 +44,16 @@ async function inTwoDays(client: BatonClient, request: CollectRequest): Promise<
     clock.mockRestore();
   }
 }
+
+/** An end of this very moment is a moment old soon. */
+const collected = (client: BatonClient): Promise<CollectView> =>
+  waitFor(
+    async () => {
+      const view = await client.collect(NOW);
+      return view.runs.length > 0 && view;
+    },
+    { what: 'a run to go' },
+  );
 
 const code = (work: Promise<unknown>): Promise<string | null> =>
   work.then(
@@ -109,6 +124,52 @@ test('a collected run is unknown to every read, closed to commands, and its id s
   expect(await code(baton.temporal.workflow.getHandle(`${tenant}/forgotten`).describe())).not.toBeNull();
 });
 
+test('an export beside a collection is whole or refused, whenever it comes, and a refused one leaves nothing', async () => {
+  const baton = await startBaton();
+  const { tenant, store } = baton;
+  const folder = await mkdtemp(path.join(tmpdir(), 'baton-gc-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const large = 'only of this one'.repeat(9_000);
+  /** @param before is called in front of everything that is asked of the store */
+  const exportOf = (run: string, before: (name: string) => Promise<void>) => {
+    const watched = watchStore(store, async ({ name }, proceed) => {
+      await before(name);
+      return proceed();
+    });
+    return new BatonClient(baton.temporal, { tenant, store: watched })
+      .run(run)
+      .export(path.join(folder, run));
+  };
+  const asked = new Set<string>();
+  const undisturbed = await finished(baton, large);
+  const whole = await exportOf(undisturbed.run, async (name) => void asked.add(name));
+  expect(whole).toMatchObject({ attempts: 1, artifacts: 2 });
+
+  const outcomes: Record<string, string> = {};
+  for (const moment of asked) {
+    const { run } = await finished(baton, `${moment} ${large}`);
+    let due = true;
+    const exported = exportOf(run, async (name) => {
+      if (name !== moment || !due) return;
+      due = false;
+      expect(await inTwoDays(baton.as(), { olderThanMs: DAY })).toMatchObject({ kept: [] });
+    });
+    outcomes[moment] = await exported.then(
+      ({ attempts, artifacts }) => `whole: ${attempts} of 1, ${artifacts} of 2`,
+      (error: unknown) => (error as { code: string }).code,
+    );
+    expect(await store.runs.get(tenant, run), moment).toBeNull();
+  }
+  // Its records are read before it is marked, or they are not used.
+  expect(new Set(Object.values(outcomes))).toEqual(new Set(['RunNotFound', 'ArtifactMissing']));
+  expect(outcomes).toMatchObject({
+    'artifacts.list': 'RunNotFound',
+    'artifacts.readStream': 'ArtifactMissing',
+  });
+  expect(await readdir(folder)).toEqual([undisturbed.run]);
+  expect(await verifyBundle(path.join(folder, undisturbed.run))).toMatchObject({ ok: true });
+});
+
 test('a run that Temporal ended alone is kept until its end is recorded', async () => {
   const baton = await startBaton();
   const run = await launchDirect(baton, { ttl: '60s' });
@@ -123,8 +184,7 @@ test('a run that Temporal ended alone is kept until its end is recorded', async 
   });
   expect(await run.attempts()).toHaveLength(1);
   await examineServer(client, { fix: true });
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(await client.collect(NOW)).toMatchObject({
+  expect(await collected(client)).toMatchObject({
     runs: [{ run: run.run, status: 'terminated' }],
     kept: [],
   });
@@ -153,8 +213,7 @@ test('a run that was reset after its end is kept while it is open, and until its
   const between = Date.now() - ended - 1;
   expect(await client.collect({ olderThanMs: between })).toMatchObject({ kept: [{ why: 'EndedAgain' }] });
   expect(await run.attempts()).toHaveLength(2);
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(await client.collect(NOW)).toMatchObject({ runs: [{ run: run.run }], kept: [] });
+  expect(await collected(client)).toMatchObject({ runs: [{ run: run.run }], kept: [] });
 });
 
 test('effects that nobody settled keep their run, and it is named', async () => {

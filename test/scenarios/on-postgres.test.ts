@@ -13,6 +13,7 @@ const FILES = {
   S16: () => import('./continuity.test.js'),
   S20: () => import('./cancel.test.js'),
   S24: () => import('./sizes.test.js'),
+  'closed runs': () => import('./collect.test.js'),
   S27: () => import('./everything-restarts.test.js'),
 };
 
