@@ -1,6 +1,7 @@
 /** `baton gc --older-than 30d [--dry-run]`: takes closed runs and unused bytes out of the store. */
 import type { Command } from 'commander';
 import { BatonError } from '../domain/errors.js';
+import { MIN_GRACE_MS } from '../store/retention-port.js';
 import { action } from './context.js';
 import { durationInput } from './input.js';
 import { print } from './output.js';
@@ -22,8 +23,8 @@ export function registerGc(program: Command): void {
     .action(
       action(async (context, { olderThan, grace, dryRun = false }: Options) => {
         const request = {
-          olderThanMs: ageInput('olderThan', olderThan),
-          graceMs: ageInput('grace', grace),
+          olderThanMs: ageInput('older-than', olderThan),
+          graceMs: graceInput(grace),
           dryRun,
         };
         await print(context, await (await context.client()).collect(request), collectText);
@@ -31,9 +32,17 @@ export function registerGc(program: Command): void {
     );
 }
 
+function graceInput(value: string): number {
+  const graceMs = ageInput('grace', value);
+  if (graceMs >= MIN_GRACE_MS) return graceMs;
+  throw BatonError.of('InvalidCommand', '`grace` must be at least 1h', { field: 'grace', value });
+}
+
 /** Elsewhere a bare number is seconds; here it would be meant as days, and what goes does not come back. */
 function ageInput(field: string, value: string): number {
-  if (!/^[\d.]+$/.test(value)) return durationInput(field, value);
-  const what = `\`${field}\` needs a unit, like ${value}d`;
-  throw BatonError.of('InvalidCommand', what, { field, value });
+  if (/^[\d.]+$/.test(value))
+    throw BatonError.of('InvalidCommand', `\`${field}\` needs a unit, like ${value}d`, { field, value });
+  const age = durationInput(field, value);
+  if (age <= Date.now()) return age;
+  throw BatonError.of('InvalidCommand', `\`${field}\` reaches back behind 1970`, { field, value });
 }

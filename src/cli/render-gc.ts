@@ -8,8 +8,10 @@ const LISTED = 50;
 export function collectText(view: CollectView): string {
   const { dryRun, before, runs, rows, bytes, kept, skipped } = view;
   const would = dryRun ? 'Would remove' : 'Removed';
-  const counted = Object.entries(rows).map(([part, count]) => `${count} ${WORDS[part] ?? part}`);
-  const parts = [`${would} ${runs.length} runs that ended before ${before} (${counted.join(', ')}).`];
+  const counted = Object.entries(rows).map(([part, count]) => many(count, WORDS[part] ?? part));
+  const parts = [
+    `${would} ${many(runs.length, 'runs')} that ended before ${before} (${counted.join(', ')}).`,
+  ];
   if (runs.length > 0)
     parts.push(
       listed(
@@ -19,7 +21,7 @@ export function collectText(view: CollectView): string {
     );
   if (bytes.length === 0) parts.push(`${would} no bytes.`);
   for (const { place, objects, bytes: size } of bytes)
-    parts.push(`${would} ${objects} objects, ${size} bytes, in ${line(place)}.`);
+    parts.push(`${would} ${many(objects, 'objects')}, ${many(size, 'bytes')}, in ${line(place)}.`);
   for (const { place, why } of skipped) parts.push(`Left ${line(place)} alone: ${why}.`);
   if (kept.length > 0)
     parts.push(
@@ -33,6 +35,9 @@ export function collectText(view: CollectView): string {
 }
 
 const WORDS: Readonly<Record<string, string>> = { audit: 'audit entries', voidClaims: 'void claims' };
+
+const many = (count: number, words: string): string =>
+  `${count} ${count === 1 ? words.replace(/ies$/, 'y').replace(/s$/, '') : words}`;
 
 function listed(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const more = rows.length - LISTED;

@@ -8,6 +8,7 @@ import type { RunStatus } from '../domain/types.js';
 import type { Store } from '../store/port.js';
 import {
   COLLECTED_ROWS,
+  MIN_GRACE_MS,
   type CollectedBytes,
   type CollectedRows,
   type KeptByStore,
@@ -19,10 +20,7 @@ import { describeRun } from './reads.js';
 import type { Session } from './session.js';
 import { iso } from './show.js';
 
-const HOUR_MS = 3_600_000;
-/** Between a put of bytes and the row that refers to them lies a save, a publication or an upload, and clocks differ. */
-const MIN_GRACE_MS = HOUR_MS;
-const DEFAULT_GRACE_MS = 24 * HOUR_MS;
+const DEFAULT_GRACE_MS = 24 * 3_600_000;
 /** Runs of one page, and how many of them Temporal is asked about at once. */
 const PAGE = 200;
 const ASKED_AT_ONCE = 8;
@@ -80,13 +78,13 @@ const FIELDS: readonly (keyof CollectRequest)[] = ['olderThanMs', 'graceMs', 'dr
 export async function collect(session: Session, request: CollectRequest): Promise<CollectView> {
   checkFields('a collection', request, FIELDS);
   const { olderThanMs, graceMs = DEFAULT_GRACE_MS, dryRun = false } = request;
-  if (!Number.isFinite(olderThanMs) || olderThanMs <= 0)
-    throw wrong('olderThanMs', olderThanMs, 'a number above 0');
-  if (!Number.isFinite(graceMs) || graceMs < MIN_GRACE_MS)
-    throw wrong('graceMs', graceMs, `a number of at least ${MIN_GRACE_MS} (an hour)`);
+  const at = Date.now();
+  if (!(olderThanMs > 0 && olderThanMs <= at))
+    throw wrong('olderThanMs', olderThanMs, 'a number above 0 that does not reach back behind 1970');
+  if (!(graceMs >= MIN_GRACE_MS && graceMs <= at))
+    throw wrong('graceMs', graceMs, `a number of at least ${MIN_GRACE_MS} (an hour), not behind 1970`);
   await assertTemporal(session);
   const store = await session.store();
-  const at = Date.now();
   const before = at - olderThanMs;
   const runs = new Collection(session, store, { at, before, dryRun });
   await runs.collect();

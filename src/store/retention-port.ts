@@ -4,6 +4,12 @@
  */
 import type { RunStatus } from '../domain/types.js';
 
+/**
+ * Bytes that were put within this time are never collected: between a put and the row that refers to it lies a save, a publication
+ * or an upload, and clocks differ.
+ */
+export const MIN_GRACE_MS = 3_600_000;
+
 /** Rows of one run, or of several, by what they are. An attempt's lease goes with it and is counted beside it. */
 export const COLLECTED_ROWS = [
   'attempts',

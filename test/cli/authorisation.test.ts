@@ -72,6 +72,7 @@ const COMMANDS: Readonly<Record<string, readonly [action: string, args: readonly
   cancel: ['cancelRun', ['r', ...WHY]],
   'resolve-effect': ['resolveEffect', ['r', 'a', 'pay', '--absent', ...WHY]],
   doctor: ['doctor', []],
+  gc: ['collect', ['--older-than', '30d']],
 };
 
 test('every command but those that run a server or worker is judged, and refused with exit code 3', async () => {

@@ -41,6 +41,7 @@ describe('wrong usage is exit 2 with InvalidCommand', () => {
     ['a tenant that is no id', ['publish', 'essay.yaml', '--tenant', 'acme '], 'tenant'],
     ['a store that is no store', ['publish', 'essay.yaml', '--store', 'mongo:x'], 'store'],
     ['a file that is not there', ['publish', 'missing.yaml'], 'missing.yaml'],
+    ['a collection without an age', ['gc', '--dry-run'], '--older-than'],
     ['a target of another form', ['accept', 'essay@1'], 'target'],
   ])('%s', async (_what, args, named) => {
     const { exitCode, json } = await batonJson<ErrorJson>(args, { cwd, env: { TEMPORAL_ADDRESS: NOWHERE } });
