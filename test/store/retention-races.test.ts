@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DefaultQueryExecutor } from 'kysely';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { sha256 } from '../../src/store/canonical.js';
 import { openStore } from '../../src/store/open.js';
 import type { Fence, Store } from '../../src/store/port.js';
@@ -126,6 +127,45 @@ describe.each(ENGINES)('random runs and ages: $name', ({ name, missing, place })
   );
 });
 
+describe.each(ENGINES)('bytes that go in the middle of a save: $name', ({ missing, place }) => {
+  it.skipIf(missing !== null).each([50, 70_000])('are missed by its write: %i', async (size) => {
+    const { url, remove } = await place();
+    const store = await openStore(url);
+    onTestFinished(async () => {
+      await store.close();
+      await remove();
+    });
+    const fence = await liveSlot(store);
+    const bytes = Buffer.alloc(size, 'x');
+    const meta = { kind: 'source', name: 'x', mediaType: 'text/plain', step: null, at: 3_000 } as const;
+    const stored = await store.artifacts.putBytes(bytes);
+    const execute = DefaultQueryExecutor.prototype.executeQuery;
+    let due = true;
+    // The save has looked at them, and has not begun to write.
+    const looked = vi
+      .spyOn(DefaultQueryExecutor.prototype, 'executeQuery')
+      .mockImplementation(async function (this: DefaultQueryExecutor, query) {
+        const found = await execute.call(this, query);
+        if (due && /^select "size", length/.test(query.sql)) {
+          due = false;
+          await collectAll(store, []);
+        }
+        return found;
+      });
+    try {
+      await expect(store.artifacts.save({ fence, ...meta, ...stored })).rejects.toMatchObject({
+        code: 'ArtifactMissing',
+      });
+    } finally {
+      looked.mockRestore();
+    }
+    expect(due).toBe(false);
+    expect(await store.artifacts.list(TENANT, 'busy')).toEqual([]);
+    await saveBytes(store, fence, bytes);
+    expect(await readAll(store, TENANT, 'busy')).toBe(1);
+  });
+});
+
 async function isThere(store: Store, bytes: Uint8Array): Promise<boolean> {
   return store.artifacts.readBytes(sha256(bytes)).then(
     () => true,
@@ -228,7 +268,6 @@ describe.each([...SHARED.map((engine): Killed => ({ ...engine, blobs: () => unde
         }
         expect([...states].sort()).toEqual(['begun', 'bytes gone', 'emptied', 'marked', 'to be emptied']);
         expect(kills).toBeGreaterThan(5);
-
         expect([await rowsOf(old.run), await isDone(old.run)]).toEqual([0, true]);
         expect(await readAll(store, TENANT, 'kept')).toBe(2);
         expect(await readAll(store, TENANT, 'busy')).toBe(1);

@@ -72,6 +72,9 @@ describe.each(SHARED)('retention rules: $name', ({ missing, place }) => {
       const rows = `(tenant, run, slot, attempt, node, number, worker, worker_class, worker_status, spec, claimed_at)`;
       const attempt = `insert into attempts ${rows} values ('acme', 'closed', 'a', 'x', 'a', 9, 'w', 'c', 'claimed', 's', 1)`;
       await expect(execute(url, attempt)).rejects.toThrow(/is not worked on/);
+      // However old a later collection wants them: it is gone on with.
+      const listed = await store.retention.runs({ tenant: 'acme', before: 0, after: null, limit: 9 });
+      expect(listed).toMatchObject([{ run: 'closed', collecting: true }]);
       await store.retention.collect({ tenant: 'acme', run: 'closed', before: 0, by: 'ada', at: 7 });
       await expect(execute(url, `update runs set input = '1' ${of}`)).rejects.toThrow(/never changes/);
       await expect(execute(url, attempt)).rejects.toThrow(/is not worked on/);

@@ -135,6 +135,14 @@ export function retentionCases(store: () => Store): void {
     }
   });
 
+  it('counts bytes once that several collections find at once', async () => {
+    const contents = Array.from({ length: 12 }, (_, n) => Buffer.alloc(n % 2 === 0 ? 70_000 : 30, `${n}.`));
+    for (const bytes of contents) await store().artifacts.putBytes(bytes);
+    const swept = await Promise.all([sweep(), sweep(), sweep()]);
+    expect(sum(swept.flatMap(({ bytes }) => bytes.map(({ objects }) => objects)))).toBe(12);
+    for (const bytes of contents) expect(await has(sha256(bytes))).toBe(false);
+  });
+
   it('keeps bytes that were put since, again too, and those of revisions', async () => {
     const [small, large] = [randomBytes(20), randomBytes(100_000)] as [Buffer, Buffer];
     for (const bytes of [small, large]) await store().artifacts.putBytes(bytes);
