@@ -4,6 +4,7 @@
  * - versions are pinned, what stays up has health checks, what is mounted is there and says what it is for, who waits for whom makes sense;
  * - commands and variables are those that Baton knows, in the file, in its own head and in the guide;
  * - the shell of the one-shot services does for both databases and the namespace what Temporal's tools are asked for.
+ * topology.test.ts runs the same without containers.
  */
 import { access, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
