@@ -23,5 +23,5 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY --from=build /app/examples ./examples
 USER node
-ENTRYPOINT ["node", "dist/src/cli/main.js"]
+ENTRYPOINT ["node", "/app/dist/src/cli/main.js"]
 CMD ["--help"]

@@ -100,6 +100,7 @@ async function play(compose, dockerfile, signal) {
     '0.0.0.0': '127.0.0.1',
     7300: String(await getPort()),
     7301: String(await getPort()),
+    '/app/': `${values.image}/`,
     ...(database === null ? {} : { 'postgres:5432': database }),
   };
   // In one pass: what was put in must not be taken for a name again.

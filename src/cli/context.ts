@@ -106,7 +106,11 @@ export function addGlobalOptions(program: Command): void {
         process.env['BATON_POLICY'] || undefined,
       ),
     )
-    .addOption(new Option('--timeout <duration>', 'longest wait for the answer of a command').default('10s'));
+    .addOption(new Option('--timeout <duration>', 'longest wait for the answer of a command').default('10s'))
+    .addHelpText(
+      'after',
+      "\nTEMPORAL_UI: where Temporal's UI is, for links to runs (default: a development server's)",
+    );
 }
 
 function userName(): string {
