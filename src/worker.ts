@@ -8,8 +8,8 @@ export {
   type AuthorityEndpoint,
   type ControlWorker,
   type ControlWorkerOptions,
-  type DeploymentVersion,
 } from './host/control.js';
+export type { DeploymentVersion } from './host/deployment.js';
 export type { Running } from './host/workers.js';
 export { defineAgent } from './agent/types.js';
 export type {

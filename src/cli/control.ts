@@ -1,7 +1,8 @@
 /** The control worker as a command runs it: connected, polling, and stopped when told. Shared by `worker` and `dev`. */
 import type { Context } from './context.js';
 import { BatonError } from '../domain/errors.js';
-import type { AuthorityEndpoint, DeploymentVersion } from '../host/control.js';
+import type { AuthorityEndpoint } from '../host/control.js';
+import type { DeploymentVersion } from '../host/deployment.js';
 import { logLine } from './log-line.js';
 import { coreMetrics } from './telemetry-env.js';
 

@@ -1,7 +1,7 @@
 /** Options of `baton worker` for Temporal's Worker Versioning, under the names that Temporal's own tools have for them. */
 import { Option, type Command } from 'commander';
 import { BatonError } from '../domain/errors.js';
-import type { DeploymentVersion } from '../host/control.js';
+import { checkDeployment, type DeploymentVersion } from '../host/deployment.js';
 
 export interface DeploymentOptions {
   readonly deploymentName?: string;
@@ -25,11 +25,15 @@ export function addDeploymentOptions(command: Command): Command {
     );
 }
 
-/** What `runControl` takes of them. @throws BatonError `InvalidCommand`: one half of a version would be no version, silently */
+/** What `runControl` takes of them. @throws BatonError `InvalidCommand`: one half of a version, or a part that Temporal refuses, would get no task, silently */
 export function deploymentInput(options: DeploymentOptions): { deployment?: DeploymentVersion } {
   const { deploymentName: name, buildId } = options;
   if (name === undefined && buildId === undefined) return {};
-  if (name !== undefined && buildId !== undefined) return { deployment: { name, buildId } };
+  if (name !== undefined && buildId !== undefined) {
+    const deployment = { name, buildId };
+    checkDeployment(deployment);
+    return { deployment };
+  }
   const [given, missing] =
     name === undefined ? ['build-id', 'deployment-name'] : ['deployment-name', 'build-id'];
   throw BatonError.of('InvalidCommand', `\`${given}\` needs \`${missing}\``, { field: given });

@@ -40,6 +40,17 @@ function causes(error: unknown): string {
   return lines.join('\ncaused by: ');
 }
 
+let told = false;
+// A stream whose reader has gone (`baton list | head -1`) also emits the error, which would end the process with a stack trace. What was asked
+// for is done all the same; a command that goes on until it is told to stop is told.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    if (stream === process.stdout && process.listenerCount('SIGTERM') > 0 && !told) {
+      told = true;
+      process.kill(process.pid, 'SIGTERM');
+    }
+  });
 const code = await main(process.argv.slice(2));
 process.exitCode = code;
 // Connections are closed by now; a library's leftover timer must not keep a finished command on the screen.

@@ -3,8 +3,8 @@
  * direct claims and their attachments).
  */
 import { Client } from '@temporalio/client';
-import { VersioningBehavior, type DataConverter } from '@temporalio/common';
-import type { NativeConnection, WorkerDeploymentOptions } from '@temporalio/worker';
+import type { DataConverter } from '@temporalio/common';
+import type { NativeConnection } from '@temporalio/worker';
 import { makeClaimSlot } from '../../activities/claim-slot.js';
 import { makeControlActivities } from '../../activities/control.js';
 import { makePerformAttempt } from '../../activities/perform-attempt.js';
@@ -15,6 +15,7 @@ import { DEFAULT_TASK_QUEUE } from '../domain/wire.js';
 import { startAuthorityServer } from '../effects/authority-server.js';
 import { authorityCheck } from '../effects/check.js';
 import type { Store } from '../store/port.js';
+import { versioned, type DeploymentVersion } from './deployment.js';
 import { createInnerWorker, stopWorker, type Running } from './workers.js';
 
 /** The hook is asked before direct claims and settled effects, which this worker carries out, whoever sent them. */
@@ -37,12 +38,6 @@ export interface ControlWorkerOptions extends AccessOptions {
   readonly maxCachedWorkflows?: number;
 }
 
-/** A Worker Deployment Version of Temporal's. It gets no task before somebody has made it the current one. */
-export interface DeploymentVersion {
-  readonly name: string;
-  readonly buildId: string;
-}
-
 /** Where the authority check listens. */
 export interface AuthorityEndpoint {
   /** 0 takes a free one. */
@@ -60,7 +55,7 @@ export interface ControlWorker extends Running {
  * Makes a control worker; it polls once `run()` is called. Any number of them may serve one task queue.
  *
  * @throws BatonError `Internal` when the workflow bundle has not been built, `InvalidCommand` when the authority check cannot
- *   listen where it is asked to, or the policy file is not valid
+ *   listen where it is asked to, or the policy file or the deployment version is not valid
  */
 export async function startControlWorker(options: ControlWorkerOptions): Promise<ControlWorker> {
   const { connection, store, namespace = 'default', taskQueue = DEFAULT_TASK_QUEUE } = options;
@@ -74,6 +69,7 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
   const dataConverter = workerConverter(options.dataConverter);
   // Read now: a worker that only finds out at a claim that its policy is not valid would refuse them all.
   const authorize = await accessOf(options)();
+  const version = options.deployment && versioned(options.deployment);
   const endpoint = options.authority
     ? await startAuthorityServer({ ...options.authority, check: authorityCheck({ store, client }) })
     : null;
@@ -94,7 +90,7 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
       performAttempt: makePerformAttempt({ store }),
     },
     maxConcurrentActivityTaskExecutions: 200,
-    ...(options.deployment === undefined ? {} : { workerDeploymentOptions: versioned(options.deployment) }),
+    ...(version ? { workerDeploymentOptions: version } : {}),
     ...(options.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: options.maxCachedWorkflows }),
     shutdownForceTime: '15s',
     // A run whose control worker was killed is answered by another one after this time, not after Temporal's ten seconds.
@@ -117,10 +113,3 @@ export async function startControlWorker(options: ControlWorkerOptions): Promise
     },
   };
 }
-
-/** A run lives longer than any version of its worker, and its code replays what older ones began: it always moves to the current version. */
-const versioned = ({ name, buildId }: DeploymentVersion): WorkerDeploymentOptions => ({
-  version: { deploymentName: name, buildId },
-  useWorkerVersioning: true,
-  defaultVersioningBehavior: VersioningBehavior.AUTO_UPGRADE,
-});

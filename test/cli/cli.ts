@@ -26,14 +26,27 @@ const UNSET = Object.fromEntries(
 );
 
 export async function baton(args: readonly string[], options: CliOptions): Promise<CliResult> {
-  const { cwd, env, input = '' } = options;
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [MAIN, ...args], {
+  const { exitCode, stdout, stderr } = await spawn(args, options);
+  return { exitCode, stdout, stderr };
+}
+
+const spawn = (args: readonly string[], { cwd, env, input = '' }: CliOptions) =>
+  execa(process.execPath, [MAIN, ...args], {
     cwd,
     env: { ...UNSET, TEMPORAL_CONFIG_FILE: '/nonexistent/temporal.toml', ...env },
     input,
     reject: false,
     timeout: 60_000,
   });
+
+/** Runs it with a reader that has gone before the first byte, as `| head` does later; `gone` is the stream nobody reads. */
+export async function batonUnread(
+  args: readonly string[],
+  options: CliOptions & { readonly gone: 'stdout' | 'stderr' },
+): Promise<CliResult> {
+  const child = spawn(args, options);
+  child[options.gone].destroy();
+  const { exitCode, stdout, stderr } = await child;
   return { exitCode, stdout, stderr };
 }
 

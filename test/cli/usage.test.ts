@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { baton, batonJson, type ErrorJson } from './cli.js';
+import { baton, batonJson, batonUnread, type ErrorJson } from './cli.js';
 
 /** Nothing listens there. */
 const NOWHERE = '127.0.0.1:9';
@@ -35,6 +35,12 @@ describe('wrong usage is exit 2 with InvalidCommand', () => {
     ['an input file that is not there', ['launch', 'essay', '--input', '@missing.json'], 'input'],
     ['a number that is none', ['launch', 'essay', '--roll-over-events', 'few'], 'roll-over-events'],
     ['a host to listen on without a port', ['worker', '--authority-host', '0.0.0.0'], 'authority-port'],
+    [
+      'a deployment name that Temporal refuses',
+      ['worker', '--deployment-name', 'a.b', '--build-id', '7'],
+      'deployment-name',
+    ],
+    ['an empty deployment name', ['worker', '--deployment-name', '', '--build-id', '7'], 'deployment-name'],
     ['half of a deployment version', ['worker', '--build-id', '7'], 'deployment-name'],
     ['a port that is none', ['worker', '--authority-port', '65536'], 'authority-port'],
     ['a duration that is none', ['list', '--timeout', 'soon'], 'timeout'],
@@ -62,6 +68,16 @@ it.each([
   ['NO_COLOR before all', { FORCE_COLOR: '1', NO_COLOR: '1' }, /^InvalidCommand: /],
 ])('colours an error only where somebody sees it: %s', async (_where, env, expected) => {
   expect((await baton(['show'], { cwd, env })).stderr).toMatch(expected);
+});
+
+it.each([
+  ['an answer', ['--help'], 'stdout', 0],
+  ['an error as JSON', ['show', '--json'], 'stdout', 2],
+  ['an error', ['show'], 'stderr', 2],
+] as const)('says nothing of a reader that has gone: %s', async (_what, args, gone, exitCode) => {
+  const result = await batonUnread(args, { cwd, gone });
+  expect(result.exitCode).toBe(exitCode);
+  if (gone === 'stdout') expect(result.stderr).toBe('');
 });
 
 it('says which server does not answer, as a failure (1)', async () => {
