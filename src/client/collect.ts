@@ -193,7 +193,7 @@ const CHANGED: Readonly<Record<KeptByStore, KeptRun['why'] | null>> = {
 
 const MESSAGES: Readonly<Record<KeptRun['why'], string>> = {
   EffectsOpen:
-    'the outcome of # effect(s) is not known, and this row is the only record: ask their owners by the key (`baton effects`)',
+    'the outcome of # effect(s) was not known when it closed, and this is the only record of them: it stays (`baton effects` has the keys to ask their owners by)',
   OpenInTemporal: 'it was reset and is open in Temporal: wait for its end, or terminate it there',
   NotRecorded:
     'the store says open, and Temporal has no open run: `baton doctor --fix` records its end, a launch that was interrupted is launched again',

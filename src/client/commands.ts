@@ -153,7 +153,8 @@ async function afterNotFound(
   const view = await describeExecution(client, { tenant, run });
   if (view?.running)
     throw BatonError.of('RollingOver', 'the run continued as new under the command', { run });
-  const row = session.hasStore ? await (await session.store()).runs.get(tenant, run) : null;
+  const store = session.hasStore ? await session.store() : null;
+  const row = (await store?.runs.get(tenant, run)) ?? null;
   if (!view) {
     // Temporal forgets closed runs after its retention; a row that says "running" without a workflow is an unfinished launch.
     if (row && row.status !== 'running') throw closed(run, row.status);
@@ -163,6 +164,7 @@ async function afterNotFound(
     const earlier = await answerOfClosed(session, command);
     if (earlier) return earlier;
   }
+  if (!row && (await store?.retention.isCollected(tenant, run))) throw runNotFound(session, run);
   // Temporal lists a run that a command cancelled as failed; its row knows better.
   throw closed(run, statusOf(view, row?.status ?? 'running'));
 }

@@ -93,7 +93,7 @@ test('a closed run goes with its bytes, an open one stays whole, and a dry run t
   );
 });
 
-test('a collected run is unknown to every read, closed to commands, and its id stays taken', async () => {
+test('a collected run is unknown to every read and command, and its id stays taken', async () => {
   const baton = await startBaton();
   const old = await finished(baton, 'x', 'the-one');
   await baton.as().collect(NOW);
@@ -108,9 +108,9 @@ test('a collected run is unknown to every read, closed to commands, and its id s
     }
     return codes;
   };
-  // Temporal remembers it and answers its commands…
-  // A dry run of a reassign is answered: that its first guard refuses, for the run is closed. A claim asks the store first.
-  expect(await answers(old.run)).toEqual(new Set(['RunNotFound', 'RunClosed', null]));
+  // Temporal remembers it, and its workflow answers…
+  // a dry run of a reassign: that its first guard refuses, for the run is closed.
+  expect(await answers(old.run)).toEqual(new Set(['RunNotFound', null]));
   const launch = (run: string, input: string | null) => baton.as().launch({ package: 'job', run, input });
   for (const input of [null, 'another']) expect(await code(launch(old.run, input))).toBe('RunConflict');
 
