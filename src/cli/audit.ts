@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { AuditRequest } from '../client/audit.js';
 import { BatonError } from '../domain/errors.js';
+import { checkId } from '../domain/text.js';
 import { action } from './context.js';
 import { durationInput, integerInput } from './input.js';
 import { print } from './output.js';
@@ -40,7 +41,7 @@ export function registerAudit(program: Command): void {
 
 function requestOf({ by, refused, since, limit, before }: Options): AuditRequest {
   return {
-    ...(by === undefined ? {} : { actor: by }),
+    ...(by === undefined ? {} : { actor: checkId('by', by) }),
     ...(refused === true ? { verdict: 'refused' } : {}),
     ...(since === undefined ? {} : { since: timeInput(since) }),
     ...(before === undefined ? {} : { before: integerInput('before', before) }),

@@ -41,7 +41,11 @@ function graceInput(value: string): number {
 /** Elsewhere a bare number is seconds; here it would be meant as days, and what goes does not come back. */
 function ageInput(field: string, value: string): number {
   if (/^[\d.]+$/.test(value))
-    throw BatonError.of('InvalidCommand', `\`${field}\` needs a unit, like ${value}d`, { field, value });
+    throw BatonError.of(
+      'InvalidCommand',
+      `\`${field}\` needs a unit, like ${Number(value) > 0 ? value : 30}d`,
+      { field, value },
+    );
   const age = durationInput(field, value);
   if (age <= Date.now()) return age;
   throw BatonError.of('InvalidCommand', `\`${field}\` reaches back behind 1970`, { field, value });

@@ -292,7 +292,7 @@ export function verifiedText(verdict: Verified): string {
     `${ok ? pc.green('verified') : pc.red('NOT VERIFIED')}  ${line(path)}`,
     about,
     counts,
-    ...(digest === null ? [] : [`sha256:${digest}`]),
+    ...(digest === null ? [] : [`${ok ? '' : 'the manifest alone: '}sha256:${digest}`]),
     ...(ok
       ? []
       : ['', table(['', 'where', `${problemCount} ${problemCount === 1 ? 'problem' : 'problems'}`], rows)]),

@@ -64,6 +64,8 @@ async function examine(session: Session, fix: boolean): Promise<readonly Check[]
   return checks;
 }
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
 type Found = Omit<Check, 'check'>;
 const ok = (message: string, fixed = false): Found => ({ status: 'ok', message, fixed });
 const warning = (message: string): Found => ({ status: 'warning', message, fixed: false });
@@ -73,7 +75,7 @@ async function storeCheck(session: Session): Promise<Found> {
   const store = await session.store();
   const { engine, location } = store.describe();
   const runs = (await store.runs.list(session.tenant)).length;
-  if (runs > 0) return ok(`${engine} ${location}: ${runs} runs of tenant ${session.tenant}`);
+  if (runs > 0) return ok(`${engine} ${location}: ${counted(runs, 'run')} of tenant ${session.tenant}`);
   return ok(
     `${engine} ${location} has no run of tenant ${session.tenant} yet: if there should be some, name their store with --store or BATON_STORE`,
   );
@@ -137,7 +139,7 @@ async function runsCheck(session: Session, fix: boolean): Promise<Found> {
     if (fix) await settle(session, row, orphans);
   }
   if (left.length === 0) return ok('no rows are left over');
-  const what = `${left.length} runs with ${attempts} unsettled attempts that Temporal ended without asking them: ${left.slice(0, 10).join(', ')}`;
+  const what = `${counted(left.length, 'run')} with ${counted(attempts, 'unsettled attempt')} that Temporal ended without asking them: ${left.slice(0, 10).join(', ')}`;
   return fix
     ? ok(`settled ${what}`, true)
     : { status: 'failed', message: `${what}; \`baton doctor --fix\` settles them`, fixed: false };
