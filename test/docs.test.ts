@@ -41,6 +41,15 @@ test('the failure guide names every failure that no worker reports', async () =>
   for (const code of END_CODES) expect(guide, code).toContain(`\`${code}\``);
 });
 
+/** As the code host makes them of headings. */
+const anchorsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
 test('links between the documents lead somewhere', async () => {
   const pages = (await readdir(docs)).filter((name) => name.endsWith('.md'));
   for (const [page, base] of [['README.md', new URL('../', docs)], ...pages.map((name) => [name, docs])] as [
@@ -48,7 +57,11 @@ test('links between the documents lead somewhere', async () => {
     URL,
   ][]) {
     const text = await readFile(new URL(page, base), 'utf8');
-    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)/g))
-      await expect(access(new URL(target, base)), `${page}: ${target}`).resolves.toBeUndefined();
+    for (const [, target = '', anchor] of text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+      const place = target === '' ? new URL(page, base) : new URL(target, base);
+      await expect(access(place), `${page}: ${target}`).resolves.toBeUndefined();
+      if (anchor !== undefined)
+        expect(anchorsOf(await readFile(place, 'utf8')), `${page}: ${target}#${anchor}`).toContain(anchor);
+    }
   }
 });

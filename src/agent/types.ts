@@ -217,7 +217,7 @@ export interface AgentContext {
     options?: StepsOptions<I>,
   ): Promise<T[]>;
   /**
-   * Has an act outside the system done at most once for its slot, whatever dies and whichever answer is lost (README, "Effects").
+   * Has an act outside the system done at most once for its slot, whatever dies and whichever answer is lost (docs/effects.md).
    * The intent is recorded, then `perform` is called with an idempotency key and an authority token; a later call, also of a
    * successor, gets the recorded receipt, or asks the owner by `lookup` before anything is sent again. Two calls at once with one
    * name and instance share one.
