@@ -3,7 +3,8 @@
  * - control workers and hosts of version A are replaced by those of version B, whose run workflow has a patched change; nothing is
  *   lost, and no attempt begins again but where a host gave its lease back; recorded histories of both replay with B, and do not
  *   where the change is not patched;
- * - the same with Temporal's Worker Versioning: a version works once it is the current one, and takes open runs over.
+ * - the same with Temporal's Worker Versioning: a version works once it is the current one, and takes open runs over, also those of
+ *   workers without a version, and gives them back to such.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -169,35 +170,24 @@ test('recorded histories of earlier versions replay with a version that is patch
   );
 }, 60_000);
 
-test('with Worker Versioning, the version that is made current takes open runs over', async () => {
-  const baton = await startBaton({ control: false });
+/** Says whose the runs are: a build id, or the workers without a version. */
+async function makeCurrent(baton: Baton, name: string, ...whose: string[]): Promise<void> {
   const cli = await temporalCli();
-  const name = `baton-${baton.tenant}`;
-  const makeCurrent = (buildId: string) =>
-    waitFor(
-      async () => {
-        const version = ['--deployment-name', name, '--build-id', buildId];
-        await execa(cli, [
-          'worker',
-          'deployment',
-          'set-current-version',
-          ...version,
-          '--yes',
-          '--address',
-          baton.address,
-        ]);
-        return true;
-      },
-      // A version is known once its worker has polled, a moment after the worker is ready.
-      { what: `version ${buildId} is current`, everyMs: 200 },
-    );
+  const set = ['worker', 'deployment', 'set-current-version', '--deployment-name', name, '--yes'];
+  // A version is known once its worker has polled, a moment after the worker is ready.
+  await waitFor(
+    async () => {
+      await execa(cli, [...set, ...whose, '--address', baton.address]);
+      return true;
+    },
+    { what: `${whose.join(' ')} is current`, everyMs: 200 },
+  );
+}
+
+/** A package `job` of a slot for each node, whose agents work until they are told to end. Hosts are not versioned: they replay nothing. */
+async function gatedJob(baton: Baton) {
   const gates = new Map<string, () => void>();
   const opened: string[] = [];
-  const open = (...slots: string[]): void => {
-    opened.push(...slots);
-    for (const slot of slots) gates.get(slot)?.();
-  };
-  /** Hosts are not versioned: they replay nothing. */
   await baton.startHost([
     defineAgent({
       workerClass: 'coder',
@@ -208,45 +198,95 @@ test('with Worker Versioning, the version that is made current takes open runs o
           : new Promise((resolve) => gates.set(slot, () => resolve(slot))),
     }),
   ]);
-  const acme = baton.as();
   const bound = { launch: [spec({ classes: ['coder'], dispatch: 'queue', ttl: '60s' })] };
-  await acme.publish({ documents: documentsOf(Object.fromEntries(NODES.map((node) => [node, bound]))) });
+  await baton
+    .as()
+    .publish({ documents: documentsOf(Object.fromEntries(NODES.map((node) => [node, bound]))) });
+  return {
+    allAtWork: () => waitFor(() => gates.size === NODES.length, { what: 'all slots are worked on' }),
+    end(...slots: string[]): void {
+      opened.push(...slots);
+      for (const slot of slots) gates.get(slot)?.();
+    },
+  };
+}
+
+const isDone = (run: LaunchedRun, slot: string) =>
+  waitFor(async () => (await run.slot(slot).show()).state === 'succeeded', { what: `${slot} done` });
+
+/** Whose each workflow task was, over all executions: a build id, or null; all attempts have succeeded, each the first of its slot. */
+async function buildsOf(baton: Baton, { run }: LaunchedRun): Promise<(string | null)[]> {
+  const attempts = await baton.store.attempts.list(baton.tenant, run);
+  expect(attempts.map(({ workerStatus }) => workerStatus)).toEqual(NODES.map(() => 'succeeded'));
+  const builds: (string | null)[] = [];
+  for (const id of await executionsOf(baton, run)) {
+    for (const { workflowTaskCompletedEventAttributes: done } of await eventsOf(baton, run, id))
+      if (done) builds.push(done.deploymentVersion?.buildId || null);
+    await replay(next, await recordHistory(baton, run, id));
+  }
+  return builds;
+}
+
+test('with Worker Versioning, the version that is made current takes open runs over', async () => {
+  const baton = await startBaton({ control: false });
+  const name = `baton-${baton.tenant}`;
+  const job = await gatedJob(baton);
   const start = (buildId: string, version: Version): Promise<Child> =>
     startControl(baton, version, '--deployment-name', name, '--build-id', buildId);
   const a = await start('a', current);
-  const run = await acme.launch({ package: 'job', rollOverEvents: 40 });
+  const run = await baton.as().launch({ package: 'job', rollOverEvents: 40 });
   const handle = baton.temporal.workflow.getHandle(workflowIdOf(baton.tenant, run.run));
   // Nobody works before a version is current: that is what an operator would see.
   expect((await handle.describe()).historyLength).toBe(2);
-  await makeCurrent('a');
-  await waitFor(() => gates.size === NODES.length, { what: 'all slots are worked on' });
-  open('one');
-  const done = (slot: string) =>
-    waitFor(async () => (await run.slot(slot).show()).state === 'succeeded', { what: `${slot} done` });
-  await done('one');
+  await makeCurrent(baton, name, '--build-id', 'a');
+  await job.allAtWork();
+  job.end('one');
+  await isDone(run, 'one');
 
   const b = await start('b', next);
-  await makeCurrent('b');
-  open('two', 'three');
-  await done('two');
+  await makeCurrent(baton, name, '--build-id', 'b');
+  job.end('two', 'three');
+  await isDone(run, 'two');
   await ended(a);
-  open('four');
+  job.end('four');
   await run.result();
 
-  const attempts = await baton.store.attempts.list(baton.tenant, run.run);
-  expect(attempts.map(({ workerStatus }) => workerStatus)).toEqual(NODES.map(() => 'succeeded'));
-  const executions = await executionsOf(baton, run.run);
-  expect(executions.length).toBeGreaterThan(1);
-  const builds: string[] = [];
-  for (const id of executions) {
-    for (const { workflowTaskCompletedEventAttributes: done } of await eventsOf(baton, run.run, id))
-      if (done?.deploymentVersion?.buildId) builds.push(done.deploymentVersion.buildId);
-    await replay(next, await recordHistory(baton, run.run, id));
-  }
+  expect((await executionsOf(baton, run.run)).length).toBeGreaterThan(1);
+  const builds = await buildsOf(baton, run);
   expect([...new Set(builds)]).toEqual(['a', 'b']);
   // Never back: what was made current stays it, over the roll-over too.
   expect(builds.lastIndexOf('a')).toBeLessThan(builds.indexOf('b'));
   await ended(b);
+}, 120_000);
+
+test('open runs go over to the first version there is, and back to workers without one', async () => {
+  const baton = await startBaton({ control: false });
+  const name = `baton-${baton.tenant}`;
+  const job = await gatedJob(baton);
+  const before = await startControl(baton, current);
+  const run = await baton.as().launch({ package: 'job' });
+  await job.allAtWork();
+  const first = await startControl(baton, next, '--deployment-name', name, '--build-id', 'a');
+  // Ready, and yet nobody's: the run goes on with the one that was there.
+  job.end('one');
+  await isDone(run, 'one');
+  await makeCurrent(baton, name, '--build-id', 'a');
+  await ended(before);
+  job.end('two');
+  await isDone(run, 'two');
+
+  const after = await startControl(baton, next);
+  job.end('three');
+  await isDone(run, 'three');
+  await makeCurrent(baton, name, '--unversioned');
+  await ended(first);
+  job.end('four');
+  await run.result();
+
+  const builds = await buildsOf(baton, run);
+  // In this order, and each once: whoever was not current had no part.
+  expect(builds.filter((build, at) => at === 0 || build !== builds[at - 1])).toEqual([null, 'a', null]);
+  await ended(after);
 }, 120_000);
 
 const identity = (event: Awaited<ReturnType<typeof eventsOf>>[number]): string[] => {
