@@ -3,15 +3,19 @@
  * is escaped, cut and shown as text; of inputs, results and receipts the page has a beginning, of artifacts no byte. Pure.
  */
 import type { AttemptRecord, RunRecord, RunRecords } from '../bundle/records.js';
+import { counted } from '../domain/text.js';
 import { html, type Html } from './html.js';
 import { limitsFor, type Limits } from './limits.js';
 import { slotPages, slotSection } from './slots.js';
 import { STYLE } from './style.js';
 import { scaleOf, timeline } from './timeline.js';
-import { badge, clip, counted, preview, when } from './words.js';
+import { badge, clip, preview, when } from './words.js';
 
 /** Slots of up to so many are shown unfolded. */
 const UNFOLDED = 20;
+
+/** By it a report is told from any other page. */
+export const GENERATOR = 'temporal-baton report';
 
 /** No source is allowed but the page's own style, whatever a text in it tries. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -26,6 +30,7 @@ export function reportHtml(records: RunRecords): string {
     <html lang="en">
       <head>
         <meta charset="utf-8" />
+        <meta name="generator" content="${GENERATOR}" />
         <meta http-equiv="Content-Security-Policy" content="${POLICY}" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>Run ${run.run}: ${run.status}</title>

@@ -121,9 +121,17 @@ it(
     const refused = await batonJson<ErrorJson>(['export', run.run, '--out', 'x'], foreign);
     expect([refused.exitCode, refused.json.error.code]).toEqual([3, 'RunNotFound']);
 
-    // The same run as a page, in place of the one before: what it was told is text in it.
-    await writeFile(path.join(cwd, 'page.html'), 'before');
-    const page = await batonJson<{ file: string }>(['report', run.run, '--out', 'page.html'], options);
+    // The same run as a page, in place of the one before and of nothing else: what it was told is text in it.
+    const mine = path.join(cwd, 'mine.html');
+    await writeFile(mine, '<!doctype html><title>mine</title>');
+    for (const out of ['mine.html', bundle, 'no/such/folder/page.html', '']) {
+      const kept = await batonJson<ErrorJson>(['report', run.run, '--out', out], options);
+      expect([kept.exitCode, kept.json.error.details.field], out).toEqual([2, 'out']);
+    }
+    expect(await readFile(mine, 'utf8')).toBe('<!doctype html><title>mine</title>');
+    const pageOf = () => batonJson<{ file: string }>(['report', run.run, '--out', 'page.html'], options);
+    await pageOf();
+    const page = await pageOf();
     expect([page.exitCode, page.json]).toMatchObject([
       0,
       { run: run.run, file: path.join(cwd, 'page.html') },
