@@ -1,5 +1,6 @@
 /** The files of a bundle against its manifests: each has the bytes that are stated, none is missing, none is more than is named. */
 import pMap from 'p-map';
+import { BatonError } from '../domain/errors.js';
 import { sha256 } from '../store/canonical.js';
 import { readInfo, readManifest } from './bag.js';
 import {
@@ -13,7 +14,7 @@ import {
   TAG_MANIFEST,
 } from './layout.js';
 import type { Problems } from './problems.js';
-import { bytesIn, digestIn, filesIn } from './scan.js';
+import { bytesIn, digestIn, filesIn, namesIn } from './scan.js';
 
 /** Files that are hashed at once. */
 const AT_ONCE = 4;
@@ -30,8 +31,9 @@ export interface Files {
   readonly sizes: ReadonlyMap<string, number>;
 }
 
-/** @throws BatonError `InvalidCommand` when there is no such folder */
+/** @throws BatonError `InvalidCommand` when there is no such folder, or it is no bundle */
 export async function checkFiles(folder: string, problems: Problems): Promise<Files> {
+  await checkIsBag(folder);
   const found = await filesIn(folder, problems);
   const read = async (file: string): Promise<Buffer | null> => {
     const size = found.get(file);
@@ -69,6 +71,16 @@ export async function checkFiles(folder: string, problems: Problems): Promise<Fi
     contents,
     sizes: sizesByName(there, stated, problems),
   };
+}
+
+/** A folder with none of what makes a bag is another one, and may be as large as a disk. */
+async function checkIsBag(folder: string): Promise<void> {
+  const names = await namesIn(folder);
+  if ([...TAG_FILES, TAG_MANIFEST].some((file) => names.includes(file))) return;
+  throw BatonError.of('InvalidCommand', `no bundle: it has no ${DECLARATION}`, {
+    field: 'bundle',
+    path: folder,
+  });
 }
 
 /** Digests by path; a path that is named twice has the first. */

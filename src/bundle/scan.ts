@@ -17,12 +17,20 @@ export async function filesIn(folder: string, problems: Problems): Promise<Reado
     for (const entry of await entriesIn(folder, at)) {
       const file = at === '' ? entry.name : `${at}/${entry.name}`;
       if (entry.isDirectory()) waiting.push(file);
-      else if (entry.isFile()) found.set(file, (await stat(path.join(folder, file))).size);
-      else problems.add('extra', file, 'is neither a file nor a folder');
+      else if (entry.isFile()) {
+        const size = await orProblem(file, problems, sizeOf(path.join(folder, file)));
+        if (size !== null) found.set(file, size);
+      } else problems.add('extra', file, 'is neither a file nor a folder');
     }
   }
   return found;
 }
+
+const sizeOf = async (file: string): Promise<number> => (await stat(file)).size;
+
+/** What is in the folder itself. @throws BatonError `InvalidCommand` when it is no folder */
+export const namesIn = async (folder: string): Promise<readonly string[]> =>
+  (await entriesIn(folder, '')).map(({ name }) => name);
 
 async function entriesIn(folder: string, at: string) {
   try {

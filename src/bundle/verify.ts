@@ -52,11 +52,13 @@ export interface Verified {
  *
  * @param folder the bundle
  * @returns what is wrong with it; `ok` when nothing is
- * @throws BatonError `InvalidCommand` when there is no such folder, or the digest is none
+ * @throws BatonError `InvalidCommand` when there is no such folder, it is no bundle, or the digest is none
  */
 export async function verifyBundle(folder: string, options: VerifyOptions = {}): Promise<Verified> {
   const expected = options.digest === undefined ? null : digestGiven(options.digest);
   const problems = new Problems();
+  // It would be the working folder.
+  if (folder === '') throw BatonError.of('InvalidCommand', '`bundle` must be a path', { field: 'bundle' });
   const at = path.resolve(folder);
   const { digest, files, bytes, contents, sizes } = await checkFiles(at, problems);
   if (expected !== null && digest !== null && digest !== expected)

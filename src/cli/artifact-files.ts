@@ -6,6 +6,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ArtifactView } from '../agent/types.js';
 import type { RunHandle } from '../client/run-handle.js';
+import { BatonError } from '../domain/errors.js';
 
 /** Longest file name, in bytes, that is given as it is: file systems allow 255, and versions and parts need some. */
 const MAX_NAME = 200;
@@ -15,13 +16,14 @@ const MAX_NAME = 200;
  * have such a name itself: `@` is escaped in names.)
  *
  * @param artifacts in order of saving
- * @throws BatonError `ArtifactMissing`, `ArtifactMismatch`: the artifact that is damaged leaves no file, those before it do
+ * @throws BatonError `InvalidCommand` where there can be no such folder, `ArtifactMissing`, `ArtifactMismatch`: the artifact that is damaged leaves no file, those before it do
  */
 export async function writeArtifacts(
   run: RunHandle,
   artifacts: readonly ArtifactView[],
   out: string,
 ): Promise<void> {
+  await makeFolder(out);
   const versions = new Map<string, number>();
   const keyOf = ({ attempt, kind, name }: ArtifactView): string =>
     path.join(out, attempt, kind, fileName(name));
@@ -31,8 +33,21 @@ export async function writeArtifacts(
     const file = keyOf(artifact);
     const version = (written.get(file) ?? 0) + 1;
     written.set(file, version);
-    await mkdir(path.dirname(file), { recursive: true });
+    await makeFolder(path.dirname(file));
     await writeWhole(run, artifact, version === versions.get(file) ? file : `${file}@${version}`);
+  }
+}
+
+/** Also where nothing was saved: a wrong place is told at once. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const facts = { field: 'out', folder };
+    throw BatonError.of('InvalidCommand', `\`out\` cannot be made a folder (${why})`, facts, {
+      cause: error,
+    });
   }
 }
 

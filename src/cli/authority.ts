@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { AuthorityEndpoint } from '../host/control.js';
 import { BatonError } from '../domain/errors.js';
-import { integerInput } from './input.js';
+import { portInput } from './input.js';
 
 export interface AuthorityOptions {
   readonly authorityPort?: string;
@@ -31,10 +31,6 @@ export function authorityInput(options: AuthorityOptions): { authority?: Authori
       field: 'authority-host',
     });
   }
-  const port = integerInput('authority-port', authorityPort);
-  if (port > 65_535)
-    throw BatonError.of('InvalidCommand', '`authority-port` must be at most 65535', {
-      field: 'authority-port',
-    });
+  const port = portInput('authority-port', authorityPort);
   return { authority: { port, ...(host === undefined ? {} : { host }) } };
 }

@@ -6,6 +6,7 @@ import os from 'node:os';
 import { Option, type Command } from 'commander';
 import type { BatonClient } from '../client/client.js';
 import type { ConnectOptions } from '../server/connect.js';
+import { BatonError } from '../domain/errors.js';
 import type { Store } from '../store/port.js';
 import { shownAddress } from '../store/location.js';
 import { durationInput } from './input.js';
@@ -140,6 +141,33 @@ export function action<A extends unknown[]>(
   };
 }
 
+/** An empty one would be something else in each place: the default, the working folder, a name that is not valid. */
+function checkGiven(options: GlobalOptions): void {
+  for (const name of NEVER_EMPTY) {
+    if (options[name] !== '') continue;
+    const field = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    throw BatonError.of('InvalidCommand', `\`--${field}\` is empty: give a value, or leave it out`, {
+      field,
+    });
+  }
+}
+
+const NEVER_EMPTY = [
+  'store',
+  'address',
+  'namespace',
+  'profile',
+  'configFile',
+  'apiKey',
+  'tlsCertPath',
+  'tlsKeyPath',
+  'tlsCaPath',
+  'tlsServerName',
+  'codec',
+  'taskQueue',
+  'policy',
+] as const satisfies readonly (keyof GlobalOptions)[];
+
 /** Commands that only read and make no spans: for them a store file that is not there is a mistyped path, not a store to be made. */
 const READS = new Set([
   'show',
@@ -172,6 +200,7 @@ class Opened implements Context {
     options: GlobalOptions,
     private readonly createStore: boolean,
   ) {
+    checkGiven(options);
     this.json = options.json === true;
     this.tenant = options.tenant;
     this.actor = options.actor;

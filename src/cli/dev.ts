@@ -4,7 +4,7 @@ import type { TemporalServer } from '../server/find.js';
 import { BatonError } from '../domain/errors.js';
 import { addAuthorityOptions, authorityInput, type AuthorityOptions } from './authority.js';
 import { action, uiOf, type Context } from './context.js';
-import { integerInput } from './input.js';
+import { MAX_PORT, portInput } from './input.js';
 import { write } from './output.js';
 import { stopSignal } from './signals.js';
 
@@ -109,8 +109,8 @@ async function findServer(
 ): Promise<TemporalServer> {
   const { ensureServer } = await import('../server/find.js');
   const { loadConnection, connect } = await import('../server/connect.js');
-  const port = options.port === undefined ? undefined : integerInput('port', options.port);
-  const uiPort = options.uiPort === undefined ? undefined : integerInput('ui-port', options.uiPort);
+  const port = options.port === undefined ? undefined : portInput('port', options.port);
+  const uiPort = options.uiPort === undefined ? undefined : portInput('ui-port', options.uiPort);
   const own =
     port !== undefined || uiPort !== undefined || options.dataFile !== undefined || options.memory === true;
   const connecting = await context.connectOptions();
@@ -131,7 +131,7 @@ async function findServer(
     preferExisting: false,
     address: undefined,
     port: serverPort,
-    uiPort: uiPort ?? (await getPort({ port: serverPort + 1_000 })),
+    uiPort: uiPort ?? (await getPort(serverPort + 1_000 > MAX_PORT ? {} : { port: serverPort + 1_000 })),
     dataFile: options.memory === true ? undefined : (options.dataFile ?? DATA_FILE),
   });
 }

@@ -23,7 +23,7 @@ export function asBatonError(error: unknown): BatonError {
       .replace(/\.$/, '');
     return new BatonError(
       'InvalidCommand',
-      `${said}. See \`baton --help\`.`,
+      `${said}. See \`${(error as { usage?: string }).usage ?? 'baton'} --help\`.`,
       { field: fieldIn(said) },
       { cause: error },
     );

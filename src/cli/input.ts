@@ -4,6 +4,9 @@ import ms, { type StringValue } from 'ms';
 import { BatonError } from '../domain/errors.js';
 import type { Json } from '../store/port.js';
 
+export const MAX_PORT = 65_535;
+const LONGEST_DURATION = 100;
+
 /** Bytes of a file, or of standard input for `-`. */
 export async function readInput(field: string, file: string): Promise<Buffer> {
   try {
@@ -42,18 +45,29 @@ export async function jsonInput(field: string, value: string | undefined): Promi
 
 /** A duration like `10s` or `1500ms` in milliseconds; a bare number is seconds. */
 export function durationInput(field: string, value: string): number {
-  const time = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : ms(value as StringValue);
+  const time = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : worded(value);
   if (typeof time === 'number' && Number.isFinite(time) && time > 0) return time;
-  throw BatonError.of('InvalidCommand', `\`${field}\` must be a duration like 10s or 500ms`, {
+  throw BatonError.of('InvalidCommand', `\`${field}\` must be a duration of more than 0, like 10s or 500ms`, {
     field,
     value,
   });
 }
 
+/** `ms` throws for an empty text and for a long one. */
+const worded = (value: string): number | undefined =>
+  value === '' || value.length > LONGEST_DURATION ? undefined : ms(value as StringValue);
+
 /** A whole number. */
 export function integerInput(field: string, value: string): number {
   if (/^\d{1,9}$/.test(value)) return Number(value);
   throw BatonError.of('InvalidCommand', `\`${field}\` must be a whole number`, { field, value });
+}
+
+/** A TCP port. */
+export function portInput(field: string, value: string): number {
+  const port = integerInput(field, value);
+  if (port <= MAX_PORT) return port;
+  throw BatonError.of('InvalidCommand', `\`${field}\` must be at most ${MAX_PORT}`, { field, value });
 }
 
 function decode(field: string, bytes: Uint8Array): string {

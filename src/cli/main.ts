@@ -29,9 +29,17 @@ async function main(args: readonly string[]): Promise<number> {
 
 /** Errors are thrown instead of printed and exited on, for every command. */
 function makeThrow(command: Command): void {
-  command.exitOverride().configureOutput({ writeErr: () => undefined });
+  command
+    .exitOverride((error) => {
+      throw Object.assign(error, { usage: usageOf(command) });
+    })
+    .configureOutput({ writeErr: () => undefined });
   for (const sub of command.commands) makeThrow(sub);
 }
+
+/** How the command is called: `baton gc`. */
+const usageOf = (command: Command): string =>
+  command.parent ? `${usageOf(command.parent)} ${command.name()}` : command.name();
 
 function causes(error: unknown): string {
   const lines: string[] = [];

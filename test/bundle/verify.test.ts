@@ -188,9 +188,12 @@ it('tells wrong usage from a bundle that is wrong', async () => {
   };
   expect(await wrong('nowhere')).toEqual([2, 'InvalidCommand', 'bundle']);
   expect(await wrong(made.bundle, '--digest', 'abc')).toEqual([2, 'InvalidCommand', 'digest']);
-  const { exitCode, json } = await batonJson<Verified>(['verify', path.join(made.bundle, 'data')], {
-    cwd: made.dir,
-  });
+  expect(await wrong(path.join(made.bundle, 'data'))).toEqual([2, 'InvalidCommand', 'bundle']);
+  // One file of a bag is left: it was one.
+  const copy = await Copy.of(made.bundle, made.dir);
+  for (const file of ['bagit.txt', 'manifest-sha256.txt', 'tagmanifest-sha256.txt']) await rm(copy.at(file));
+  await rm(copy.at('data'), { recursive: true });
+  const { exitCode, json } = await batonJson<Verified>(['verify', copy.folder], { cwd: made.dir });
   expect([exitCode, json]).toMatchObject([1, { ok: false, run: null, digest: null }]);
 });
 

@@ -68,6 +68,20 @@ describe('artifacts --out', () => {
   });
 });
 
+it('refuses a place that can be no folder, also where nothing was saved', async () => {
+  const store = await openStore(`sqlite:${cwd}/baton.db`);
+  await handRun(store);
+  await store.close();
+  await writeFile(path.join(cwd, 'file'), 'mine');
+  for (const out of ['file', 'file/below', '']) {
+    const { exitCode, json } = await batonJson<ErrorJson>(['artifacts', 'run-1', '--out', out, ...offline], {
+      cwd,
+    });
+    expect([exitCode, json.error.code, json.error.details.field], out).toEqual([2, 'InvalidCommand', 'out']);
+  }
+  expect(await readFile(path.join(cwd, 'file'), 'utf8')).toBe('mine');
+});
+
 it.each([
   ['show', 'r'],
   ['attempts', 'r'],

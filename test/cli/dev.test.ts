@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import getPort from 'get-port';
+import getPort, { portNumbers } from 'get-port';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { httpAuthority } from '../../src/effects/http-authority.js';
 import { authorityToken } from '../../src/effects/token.js';
@@ -38,7 +38,8 @@ it('gives server and control worker at once, and stops both on Ctrl-C', { timeou
     TEMPORAL_CONFIG_FILE: '/nonexistent',
     TEMPORAL_ADDRESS: '',
   };
-  const port = await getPort();
+  // The UI's own, a thousand higher, would be no port.
+  const port = await getPort({ port: portNumbers(64_536, 65_500) });
   const lines: string[] = [];
   const dev = await startNode(
     MAIN,

@@ -42,6 +42,16 @@ describe('wrong usage is exit 2 with InvalidCommand', () => {
     ],
     ['an empty deployment name', ['worker', '--deployment-name', '', '--build-id', '7'], 'deployment-name'],
     ['half of a deployment version', ['worker', '--build-id', '7'], 'deployment-name'],
+    ['no duration at all', ['gc', '--older-than', ''], 'older-than'],
+    ['a duration of nothing', ['gc', '--older-than', '0s'], 'older-than'],
+    ['a duration without end', ['audit', '--since', `${'9'.repeat(200)}d`], 'since'],
+    ['an actor that is none, under the name of its option', ['audit', '--by', ''], 'by'],
+    ['an empty namespace', ['list', '--namespace', ''], 'namespace'],
+    ['an empty policy', ['list', '--policy', ''], 'policy'],
+    ['a server port that is none', ['dev', '--port', '65536'], 'port'],
+    ['a port of the UI that is none', ['dev', '--ui-port', '99999'], 'ui-port'],
+    ['a bundle without a name', ['verify', ''], 'bundle'],
+    ['a folder that is no bundle', ['verify', '.'], 'bundle'],
     ['a port that is none', ['worker', '--authority-port', '65536'], 'authority-port'],
     ['a duration that is none', ['list', '--timeout', 'soon'], 'timeout'],
     ['a tenant that is no id', ['publish', 'essay.yaml', '--tenant', 'acme '], 'tenant'],
@@ -68,6 +78,11 @@ it.each([
   ['NO_COLOR before all', { FORCE_COLOR: '1', NO_COLOR: '1' }, /^InvalidCommand: /],
 ])('colours an error only where somebody sees it: %s', async (_where, env, expected) => {
   expect((await baton(['show'], { cwd, env })).stderr).toMatch(expected);
+});
+
+it('says where the help of the command is that was mistyped', async () => {
+  expect((await baton(['gc'], { cwd })).stderr).toContain('See `baton gc --help`.');
+  expect((await baton(['frobnicate'], { cwd })).stderr).toContain('See `baton --help`.');
 });
 
 it.each([
