@@ -12,6 +12,7 @@ import type { RunShown, SlotShown } from '../client/show.js';
 import type { Published } from '../definitions/publish.js';
 import { effectLabel, effectsInWords, isOpenEffect } from '../domain/effect.js';
 import type { BatonError } from '../domain/errors.js';
+import { counted } from '../domain/text.js';
 import type { DryRun } from '../domain/wire.js';
 import { colours as pc, coloursFor } from './colours.js';
 
@@ -240,7 +241,7 @@ export function claimedText(claimed: Claimed): string {
   return [
     `${slot}: ${state('active')}  attempt ${number} (${attempt}), epoch ${epoch}`,
     `lease token ${pc.bold(lease.token)}  ${pc.dim(`beat at least every ${lease.ttlSeconds} s`)}`,
-    `handoff: ${handoff.attempts.length} earlier attempts, ${handoff.artifacts.length} artifacts; all of it with --json or \`baton recovery\``,
+    `handoff: ${counted(handoff.attempts.length, 'earlier attempt')}, ${counted(handoff.artifacts.length, 'artifact')}; all of it with --json or \`baton recovery\``,
     pc.dim(`command ${claimed.commandId}`),
   ].join('\n');
 }
@@ -268,20 +269,26 @@ export function checksText(checks: readonly Check[]): string {
 }
 
 export function exportedText(done: Exported): string {
-  const { path, run, snapshot, files, bytes, attempts, artifacts, effects, digest } = done;
+  const { path, run, snapshot, digest } = done;
   return [
     pc.bold(line(path)),
-    `${run}${snapshot ? ', still open' : ''}: ${attempts} attempts, ${artifacts} artifacts, ${effects} effects; ${files} files, ${bytes} bytes`,
+    `${run}${snapshot ? ', still open' : ''}: ${contentsOf(done)}`,
     `sha256:${digest}`,
     pc.dim('Keep the digest elsewhere; `baton verify` takes it as --digest.'),
   ].join('\n');
 }
 
+/** What is in a bundle; of what could not be read there is no number. */
+function contentsOf(of: Pick<Verified, 'attempts' | 'artifacts' | 'effects' | 'files' | 'bytes'>): string {
+  const many = (count: number | null, one: string): string =>
+    count === null ? `– ${one}s` : counted(count, one);
+  const records = [many(of.attempts, 'attempt'), many(of.artifacts, 'artifact'), many(of.effects, 'effect')];
+  return `${records.join(', ')}; ${counted(of.files, 'file')}, ${counted(of.bytes, 'byte')}`;
+}
+
 export function verifiedText(verdict: Verified): string {
   const { ok, path, tenant, run, status, snapshot, exportedAt, digest, problems, problemCount } = verdict;
-  const { files, bytes, attempts, artifacts, effects } = verdict;
   const about = `${or(run)} of tenant ${or(tenant)}, ${or(status)}${snapshot ? ' (still open)' : ''}, exported ${or(exportedAt)}`;
-  const counts = `${or(attempts)} attempts, ${or(artifacts)} artifacts, ${or(effects)} effects; ${files} files, ${bytes} bytes`;
   const rows = problems.map(({ kind, file, field, message }) => [
     pc.red(kind),
     `${line(file)}${field === null ? '' : ` ${line(field)}`}`,
@@ -291,11 +298,9 @@ export function verifiedText(verdict: Verified): string {
   return [
     `${ok ? pc.green('verified') : pc.red('NOT VERIFIED')}  ${line(path)}`,
     about,
-    counts,
+    contentsOf(verdict),
     ...(digest === null ? [] : [`${ok ? '' : 'the manifest alone: '}sha256:${digest}`]),
-    ...(ok
-      ? []
-      : ['', table(['', 'where', `${problemCount} ${problemCount === 1 ? 'problem' : 'problems'}`], rows)]),
+    ...(ok ? [] : ['', table(['', 'where', counted(problemCount, 'problem')], rows)]),
     ...(more > 0 ? [`and ${more} more`] : []),
   ].join('\n');
 }

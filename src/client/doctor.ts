@@ -3,6 +3,7 @@
  * such rows by the same fenced write as the run would have.
  */
 import { BatonError } from '../domain/errors.js';
+import { counted } from '../domain/text.js';
 import { isTerminalLease } from '../domain/types.js';
 import { SEARCH_ATTRIBUTES } from '../domain/wire.js';
 import type { AttemptRow, RunRow } from '../store/port.js';
@@ -63,8 +64,6 @@ async function examine(session: Session, fix: boolean): Promise<readonly Check[]
   }
   return checks;
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 type Found = Omit<Check, 'check'>;
 const ok = (message: string, fixed = false): Found => ({ status: 'ok', message, fixed });

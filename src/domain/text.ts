@@ -133,3 +133,7 @@ export function checkFields(what: string, given: object, known: readonly string[
     field,
   });
 }
+
+/** `1 attempt`, `2 attempts`. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;

@@ -3,10 +3,11 @@ import type { EffectView } from '../agent/types.js';
 import type { ArtifactRecord, AttemptRecord, RunRecords } from '../bundle/records.js';
 import type { SlotShown } from '../client/show.js';
 import { effectLabel, isOpenEffect } from '../domain/effect.js';
+import { counted } from '../domain/text.js';
 import { html, type Html } from './html.js';
 import { newest, type Cut, type Limits } from './limits.js';
 import { spanOf, type Scale } from './timeline.js';
-import { badge, bytes, clip, counted, duration, endOf, preview, sign, when } from './words.js';
+import { badge, bytes, clip, duration, endOf, preview, sign, when } from './words.js';
 
 export interface SlotPage {
   /** Of its place on the page. */

@@ -77,6 +77,3 @@ export function clip(text: string, most: number): string {
 /** The beginning of a value's JSON; what it holds is for the run's people, the page may go further. */
 export const preview = (value: unknown, most: number): Html | string =>
   value === null || value === undefined ? '–' : html`<code>${clip(JSON.stringify(value), most)}</code>`;
-
-export const counted = (count: number, one: string, many = `${one}s`): string =>
-  `${count} ${count === 1 ? one : many}`;
