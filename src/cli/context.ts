@@ -9,7 +9,7 @@ import type { ConnectOptions } from '../server/connect.js';
 import { BatonError } from '../domain/errors.js';
 import type { Store } from '../store/port.js';
 import { shownAddress } from '../store/location.js';
-import { durationInput } from './input.js';
+import { durationInput, MAX_PORT } from './input.js';
 import { startTelemetry } from './telemetry.js';
 
 export const DEFAULT_STORE = 'sqlite:./baton.db';
@@ -273,5 +273,6 @@ class Opened implements Context {
 export function uiOf(address: string): string | null {
   if (process.env['TEMPORAL_UI']) return process.env['TEMPORAL_UI'];
   const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::(\d+))?$/.exec(address);
-  return local ? `http://${local[1]}:${Number(local[2] ?? 7233) + 1000}` : null;
+  const port = Number(local?.[2] ?? 7233) + 1000;
+  return local && port <= MAX_PORT ? `http://${local[1]}:${port}` : null;
 }
