@@ -131,7 +131,7 @@ export function action<A extends unknown[]>(
     const command = args.at(-1) as Command;
     const name = command.name();
     const opened = new Opened(command.optsWithGlobals<GlobalOptions>(), !READS.has(name) && name !== 'gc');
-    const telemetry = READS.has(name) ? null : await startTelemetry(name);
+    const telemetry = READS.has(name) ? null : await startTelemetry(name, opened.json);
     try {
       await run(opened, ...(args.slice(0, -1) as A));
     } finally {

@@ -2,6 +2,7 @@
  * Export of traces and metrics by OpenTelemetry's own environment variables, with the SDK that is installed beside this package.
  * Nothing of it is loaded unless a variable asks for it, and no command fails for it.
  */
+import { logLine } from './log-line.js';
 import { exportWanted, isRegistered } from './telemetry-env.js';
 
 export interface Telemetry {
@@ -13,15 +14,18 @@ const NONE: Telemetry = { stop: () => Promise.resolve() };
 /** A collector that is not there must not hold up a command that is done. */
 const FLUSH_LIMIT_MS = 2_000;
 
-/** @param command whose process this is; its service is `baton-<command>` unless `OTEL_SERVICE_NAME` names it */
-export async function startTelemetry(command: string, env = process.env): Promise<Telemetry> {
+/**
+ * @param command whose process this is; its service is `baton-<command>` unless `OTEL_SERVICE_NAME` names it
+ * @param json what is to be said of the export is said as the command's log is: a JSON document a line
+ */
+export async function startTelemetry(command: string, json: boolean, env = process.env): Promise<Telemetry> {
   if (!exportWanted(env) || isRegistered()) return NONE;
   const [sdk, { diag, DiagLogLevel }] = await Promise.all([
     import('@opentelemetry/sdk-node').catch(() => null),
     import('@opentelemetry/api'),
   ]);
   if (!sdk) {
-    say('WARN', MISSING);
+    sayer(json)('WARN', MISSING);
     return NONE;
   }
   const named =
@@ -34,7 +38,7 @@ export async function startTelemetry(command: string, env = process.env): Promis
   });
   // Standard output is the command's own.
   const level = env['OTEL_LOG_LEVEL']?.toUpperCase() as keyof typeof DiagLogLevel | undefined;
-  diag.setLogger(stderrLogger, {
+  diag.setLogger(loggerOf(sayer(json)), {
     logLevel: DiagLogLevel[level ?? 'ERROR'],
     suppressOverrideMessage: true,
   });
@@ -53,15 +57,19 @@ const MISSING =
   'the environment asks for OpenTelemetry export, and @opentelemetry/sdk-node is not installed: nothing is exported. ' +
   'Run `npm install @opentelemetry/sdk-node`, or set OTEL_SDK_DISABLED=true.';
 
-function say(level: string, text: unknown): void {
-  const [line = ''] = String(text).split('\n');
-  process.stderr.write(`${level} ${line.slice(0, 500)}\n`);
-}
+type Say = (level: string, text: unknown) => void;
 
-const stderrLogger = {
+const sayer =
+  (json: boolean): Say =>
+  (level, text) => {
+    const [line = ''] = String(text).split('\n');
+    process.stderr.write(`${logLine({ level, message: line.slice(0, 500) }, json)}\n`);
+  };
+
+const loggerOf = (say: Say) => ({
   error: (text: string) => say('ERROR', text),
   warn: (text: string) => say('WARN', text),
   info: (text: string) => say('INFO', text),
   debug: (text: string) => say('DEBUG', text),
   verbose: (text: string) => say('TRACE', text),
-};
+});

@@ -73,10 +73,28 @@ it('says what is missing when export is asked for without an SDK, and does its w
   };
   // No server is asked: the launch fails on what it is told to launch.
   const { exitCode, stdout, stderr } = await baton(['launch', 'nothing@1', '--json'], { cwd, env });
+  const asText = await baton(['launch', 'nothing@1'], { cwd, env });
   await rm(cwd, { recursive: true });
-  expect(stderr).toMatch(/^WARN .*@opentelemetry\/sdk-node is not installed/);
+  const message = expect.stringContaining('@opentelemetry/sdk-node is not installed') as string;
+  expect(JSON.parse(stderr)).toMatchObject({ level: 'WARN', message });
+  expect(asText.stderr).toMatch(/^WARN .*@opentelemetry\/sdk-node is not installed/);
   expect(exitCode).not.toBe(0);
   expect(JSON.parse(stdout)).toHaveProperty('error.code');
+});
+
+it('says what OpenTelemetry says as the command’s log is: with --json a document a line', async () => {
+  const cwd = await mkdtemp(path.join(os.tmpdir(), 'baton-diag-'));
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_LOG_LEVEL: 'debug' };
+  const { stderr } = await baton(['launch', 'nothing@1', '--json'], { cwd, env });
+  await rm(cwd, { recursive: true });
+  const lines = stderr.split('\n').map((line) => JSON.parse(line) as object);
+  expect(lines.length).toBeGreaterThan(0);
+  for (const line of lines)
+    expect(line).toEqual({
+      time: expect.any(String) as string,
+      level: expect.stringMatching(/^[A-Z]+$/) as string,
+      message: expect.any(String) as string,
+    });
 });
 
 it('does not hold a command up when nobody takes what it exports', async () => {
