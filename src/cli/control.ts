@@ -3,7 +3,7 @@ import type { Context } from './context.js';
 import { BatonError } from '../domain/errors.js';
 import type { AuthorityEndpoint } from '../host/control.js';
 import type { DeploymentVersion } from '../host/deployment.js';
-import { logLine } from './log-line.js';
+import { logLine, type LogEntry } from './log-line.js';
 import { coreMetrics } from './telemetry-env.js';
 
 export interface RunningControl {
@@ -37,12 +37,11 @@ export async function runControl(
     import('../host/control.js'),
   ]);
   const metrics = coreMetrics(process.env);
+  const log = (entry: LogEntry): void => void process.stderr.write(`${logLine(entry, context.json)}\n`);
+  logWarnings(log);
   // stdout belongs to the command's own output, and signals are handled by the command.
   Runtime.install({
-    logger: new DefaultLogger(
-      'WARN',
-      (entry) => void process.stderr.write(`${logLine(entry, context.json)}\n`),
-    ),
+    logger: new DefaultLogger('WARN', log),
     // Otherwise the native side of the SDK writes its own log to stdout.
     telemetryOptions: {
       logging: { filter: makeTelemetryFilterString({ core: 'WARN' }), forward: {} },
@@ -93,4 +92,14 @@ export async function runControl(
       await connection.close();
     },
   };
+}
+
+/** Node's warnings, ours of the audit among them, are lines of the same log: in Node's own form they would break whoever reads it. */
+function logWarnings(log: (entry: LogEntry) => void): void {
+  // None: this process was told not to print warnings.
+  if (process.listenerCount('warning') === 0) return;
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message, code }: Error & { code?: string }) => {
+    log({ level: 'WARN', message, meta: code === undefined ? { name } : { name, code } });
+  });
 }

@@ -1,6 +1,6 @@
 /** A line of the log of `baton worker` and `baton dev`, on standard error. */
 
-interface Entry {
+export interface LogEntry {
   readonly level: string;
   readonly message: string;
   readonly timestampNanos?: bigint;
@@ -21,7 +21,7 @@ const SHOWN = [
 ] as const;
 
 /** @param json one JSON document a line, with every field; otherwise text with the most telling ones */
-export function logLine({ level, message, timestampNanos, meta }: Entry, json: boolean): string {
+export function logLine({ level, message, timestampNanos, meta }: LogEntry, json: boolean): string {
   const fields = (typeof meta === 'object' && meta !== null ? meta : {}) as Record<string, unknown>;
   const { error } = fields;
   const why = error instanceof Error ? error.message : undefined;

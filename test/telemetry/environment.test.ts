@@ -6,8 +6,10 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { logLine } from '../../src/cli/log-line.js';
 import { coreMetrics, exportWanted } from '../../src/cli/telemetry-env.js';
-import { baton } from '../cli/cli.js';
+import { baton, MAIN } from '../cli/cli.js';
+import { startNode } from '../support/processes.js';
 import { sharedServer } from '../support/server.js';
+import { waitFor } from '../support/wait.js';
 
 it.each([
   [{}, false],
@@ -96,6 +98,39 @@ it('says what OpenTelemetry says as the command’s log is: with --json a docume
       message: expect.any(String) as string,
     });
 });
+
+it.each([
+  ['a document of the log', ['--json'], (line: string) => JSON.parse(line) as unknown],
+  ['a line of the log', [], (line: string) => line],
+])(
+  '%s is what a warning of Node’s or a library’s is in a worker',
+  async (_what, flags, read) => {
+    const cwd = await mkdtemp(path.join(os.tmpdir(), 'baton-warning-'));
+    const warn = `setInterval(() => process.emitWarning('of a library', { code: 'LIB' }), 100).unref();`;
+    const { address } = await sharedServer();
+    const lines: string[] = [];
+    const env = { NODE_OPTIONS: `--import "${js(warn)}"` };
+    const worker = await startNode(
+      MAIN,
+      ['worker', '--address', address, '--task-queue', path.basename(cwd), ...flags],
+      {
+        ...{ cwd, env },
+        onLine: (line, stream) => stream === 'stderr' && lines.push(line),
+      },
+    );
+    await waitFor(() => lines.some((line) => !line.startsWith('(')), { what: 'a line of the log' });
+    worker.kill('SIGTERM');
+    await worker.exited;
+    await rm(cwd, { recursive: true });
+    // Before it has a log, a process warns as Node does.
+    const logged = lines.filter((line) => !line.startsWith('(')).map(read);
+    const entry = { level: 'WARN', message: 'of a library', name: 'Warning', code: 'LIB' };
+    for (const line of logged)
+      if (flags.length === 0) expect(line).toBe('WARN of a library [code=LIB]');
+      else expect(line).toMatchObject(entry);
+  },
+  60_000,
+);
 
 it('does not hold a command up when nobody takes what it exports', async () => {
   const cwd = await mkdtemp(path.join(os.tmpdir(), 'baton-nocollector-'));
