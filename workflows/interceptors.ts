@@ -5,6 +5,7 @@
 import type { Payload } from '@temporalio/common';
 import type { WorkflowInterceptors } from '@temporalio/workflow';
 import { TRACE_HEADER } from '../src/domain/wire.js';
+import { refuseEarlyEvents } from './workflow-time.js';
 
 /** Factory that Temporal calls once for each run; name the module under `interceptors.workflowModules` of a bundle of your own. */
 export function interceptors(): WorkflowInterceptors {
@@ -15,6 +16,7 @@ export function interceptors(): WorkflowInterceptors {
       ? input
       : { ...input, headers: { ...input.headers, [TRACE_HEADER]: trace } };
   return {
+    internals: [refuseEarlyEvents()],
     inbound: [
       {
         execute(input, next) {

@@ -1,8 +1,9 @@
 /** What the guards of a reassign would say, asked of the run without giving the command. */
 import { parseCommand } from '../domain/commands.js';
 import { BatonError } from '../domain/errors.js';
-import { QUERIES, workflowIdOf, type DryRun } from '../domain/wire.js';
+import { QUERIES, type DryRun } from '../domain/wire.js';
 import { isTimeout, toBatonError } from './failure.js';
+import { queryRun } from './query.js';
 import type { Session } from './session.js';
 
 /** @throws BatonError `RunNotFound`, `InvalidCommand`, `TooLarge`, `TemporalUnavailable` when no control worker answers */
@@ -13,10 +14,9 @@ export async function dryRunReassign(
   const command = { tenant, run, slot, workerClass, reason, actor, commandId: 'dry-run' };
   const parsed = parseCommand('reassign', command);
   if (!parsed.ok) throw BatonError.from(parsed.refusal);
-  const handle = client.workflow.getHandle(workflowIdOf(tenant, run));
   try {
     return await client.withDeadline(Date.now() + timeoutMs, () =>
-      handle.query<DryRun, [unknown]>(QUERIES.dryRun, command),
+      queryRun<DryRun>(client, { tenant, run }, QUERIES.dryRun, command),
     );
   } catch (error) {
     if (!isTimeout(error)) throw toBatonError(error, { tenant, run });

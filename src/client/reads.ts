@@ -6,10 +6,11 @@
 import type { Json, RunRow } from '../store/port.js';
 import { readView, type PackedView } from '../domain/pack.js';
 import type { RunState, RunStatus } from '../domain/types.js';
-import { QUERIES, workflowIdOf, type StateView } from '../domain/wire.js';
+import { QUERIES, type StateView } from '../domain/wire.js';
 import { BatonError } from '../domain/errors.js';
 import { GRPC, grpcStatus, isNotFound, toBatonError } from './failure.js';
 import { describeExecution, type ExecutionView } from './lease-view.js';
+import { queryRun } from './query.js';
 import { runNotFound, type Session } from './session.js';
 import { rebuildState } from './rebuild.js';
 
@@ -55,10 +56,9 @@ export async function queryState(
   waitMs = QUERY_MS,
 ): Promise<StateView | null> {
   const { client, tenant } = session;
-  const handle = client.workflow.getHandle(workflowIdOf(tenant, run));
   try {
     const view = await client.withDeadline(Date.now() + waitMs, () =>
-      handle.query<StateView | PackedView>(QUERIES.state),
+      queryRun<StateView | PackedView>(client, { tenant, run }, QUERIES.state),
     );
     return readView(view);
   } catch (error) {

@@ -208,6 +208,9 @@ export type UpdateName = (typeof UPDATES)[number];
 /** Query: `state` → {@link StateView}, packed when it is large (`readView`); `commandAnswer` (commandId) → {@link RememberedCommand} | null; `dryRun` (reassign) → {@link DryRun}. */
 export const QUERIES = { state: 'state', commandAnswer: 'commandAnswer', dryRun: 'dryRun' } as const;
 
+/** What a query is answered with that came before the workflow task of the run's newest events: to be asked again. */
+export const NOT_YET = 'the newest events of the run have no workflow task yet: ask again';
+
 /** What every command answers: the slot after it. `attempt` is set by `claim`. */
 export interface CommandAnswer {
   readonly commandId: string;
