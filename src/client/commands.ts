@@ -21,6 +21,7 @@ import { GRPC, grpcStatus, isNotFound, isTimeout, refusalIn, toBatonError } from
 import { describeExecution } from './lease-view.js';
 import { Places } from './places.js';
 import { statusOf } from './reads.js';
+import { queryRun } from './query.js';
 import { runNotFound, type Session } from './session.js';
 
 /** Commands under way at once, per run and process: below the server's limit even with a few clients. */
@@ -176,11 +177,10 @@ const closed = (run: string, status: string): BatonError =>
 async function answerOfClosed(session: Session, command: Command): Promise<CommandAnswer | null> {
   const { client, tenant } = session;
   const { run, commandId } = command;
-  const handle = client.workflow.getHandle(workflowIdOf(tenant, run));
   let remembered: RememberedCommand | null;
   try {
     remembered = await client.withDeadline(Date.now() + CLOSED_ANSWER_MS, () =>
-      handle.query<RememberedCommand | null, [string]>(QUERIES.commandAnswer, commandId),
+      queryRun<RememberedCommand | null>(client, { tenant, run }, QUERIES.commandAnswer, commandId),
     );
   } catch (error) {
     throw BatonError.of(

@@ -211,6 +211,9 @@ export const QUERIES = { state: 'state', commandAnswer: 'commandAnswer', dryRun:
 /** What a query is answered with that came before the workflow task of the run's newest events: to be asked again. */
 export const NOT_YET = 'the newest events of the run have no workflow task yet: ask again';
 
+/** Put before a query's name by who knows that the run is closed: then there will be no such task, and it is answered. */
+export const OF_CLOSED = 'closed:';
+
 /** What every command answers: the slot after it. `attempt` is set by `claim`. */
 export interface CommandAnswer {
   readonly commandId: string;

@@ -4,6 +4,7 @@
  */
 import { Worker } from '@temporalio/worker';
 import { expect, test } from 'vitest';
+import { examineServer } from '../../src/client/doctor.js';
 import { startBaton } from '../support/baton.js';
 import { spec } from '../support/definitions.js';
 import { historyOf, recordHistory } from '../support/histories.js';
@@ -70,3 +71,26 @@ test('ends of leases count from the task that brings them, whatever is asked bef
     await expectInvariants(baton, run);
   }
 }, 180_000);
+
+test('a run that was terminated before that task is still read and settled', async () => {
+  const baton = await startBaton({ address: restartable.server.address, control: false });
+  const control = await restartable.startWorker(baton, { role: 'control' });
+  const run = await launchNodes(baton, { a: { launch: [spec({ ttl: '2s' })] } });
+  const { attempt } = await run.slot('a').claim({ workerClass: 'coder', worker: 'person' });
+  await crash(control);
+  await waitFor(async () =>
+    (await eventsOf(baton, run.run)).some((event) => event.activityTaskTimedOutEventAttributes),
+  );
+  await baton.temporal.workflow.getHandle(run.workflowId).terminate('not wanted');
+  await restartable.startWorker(baton, { role: 'control' });
+  // Asked by who does not know that it is closed: no task will ever bring the end of its lease.
+  await expect(stateOf(baton, run.run)).rejects.toThrow('no workflow task yet');
+  const shown = await run.show();
+  expect(shown).toMatchObject({ status: 'terminated', source: 'workflow' });
+  await examineServer(baton.as(), { fix: true });
+  const checks = await examineServer(baton.as(), { fix: false });
+  expect(checks.find(({ check }) => check === 'runs')).toMatchObject({ status: 'ok' });
+  const [row] = await run.attempts();
+  expect(row).toMatchObject({ attempt });
+  expect(row?.lease.status).not.toBe('live');
+}, 120_000);
