@@ -36,14 +36,15 @@ export async function rollOver(baton: Baton, run: RunHandle): Promise<void> {
   );
 }
 
-/** Until the slot's last attempt is over and recorded. */
+/** Until the slot's last attempt is over and recorded, and the run has heard of it: the store has the end first. */
 export async function untilSettled(run: RunHandle, slot = 'a'): Promise<void> {
   await waitFor(
     async () => {
       const attempts = await run.attempts(slot);
-      const shown = await run.slot(slot).show();
+      const { source, slots } = await run.show();
       return (
-        shown.state !== 'active' &&
+        source === 'workflow' &&
+        slots.find((one) => one.slot === slot)?.state !== 'active' &&
         attempts.length > 0 &&
         attempts.every((attempt) => attempt.endedAt !== null)
       );
