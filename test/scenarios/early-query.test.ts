@@ -2,12 +2,11 @@
  * S27, a query that waits while the control worker is away: it brings the newest events to the worker before their workflow task does, and
  * the run must not work them through at the time of the task before. Otherwise it decides by another time than its replay.
  */
-import { Worker } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import { examineServer } from '../../src/client/doctor.js';
 import { startBaton } from '../support/baton.js';
 import { spec } from '../support/definitions.js';
-import { historyOf, recordHistory } from '../support/histories.js';
+import { recordHistory, replay } from '../support/histories.js';
 import { eventsOf, expectInvariants, stateOf } from '../support/invariants.js';
 import { crash, useRestartable } from '../support/restartable.js';
 import { launchNodes } from '../support/steps.js';
@@ -62,12 +61,7 @@ test('ends of leases count from the task that brings them, whatever is asked bef
     }
     expect(late, run).toHaveLength(ROUNDS);
     for (const ms of late) expect(Math.abs(ms), run).toBeLessThan(2);
-    const recorded = await recordHistory(baton, run);
-    await Worker.runReplayHistory(
-      { workflowBundle: { codePath: current.bundle } },
-      historyOf(recorded),
-      recorded.workflowId,
-    );
+    await replay(current, await recordHistory(baton, run));
     await expectInvariants(baton, run);
   }
 }, 180_000);

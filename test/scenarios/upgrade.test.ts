@@ -9,7 +9,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,14 +22,7 @@ import { workflowIdOf } from '../../src/domain/wire.js';
 import type { Child } from '../../src/server/processes.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { documents as documentsOf, spec } from '../support/definitions.js';
-import {
-  executionsOf,
-  historyNames,
-  historyOf,
-  readHistory,
-  recordHistory,
-  type Recorded,
-} from '../support/histories.js';
+import { executionsOf, historyNames, readHistory, recordHistory, replay } from '../support/histories.js';
 import { eventsOf } from '../support/invariants.js';
 import { startNode } from '../support/processes.js';
 import { temporalCli } from '../support/server.js';
@@ -92,13 +84,6 @@ const ended = async (child: Child): Promise<void> => {
   child.kill('SIGTERM');
   expect(await child.exited, child.tail()).toEqual({ code: 0, signal: null });
 };
-
-const replay = (version: Version, recorded: Recorded): Promise<void> =>
-  Worker.runReplayHistory(
-    { workflowBundle: { codePath: version.bundle } },
-    historyOf(recorded),
-    recorded.workflowId,
-  );
 
 test('control workers and hosts are replaced under live runs', async () => {
   const baton = await startBaton({ control: false });

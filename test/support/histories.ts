@@ -6,8 +6,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporal } from '@temporalio/proto';
+import { Worker } from '@temporalio/worker';
 import { workflowIdOf } from '../../src/domain/wire.js';
 import type { Baton } from './baton.js';
+import type { Version } from './versions.js';
 
 const { History } = temporal.api.history.v1;
 
@@ -45,6 +47,10 @@ export async function recordHistory(baton: Baton, run: string, workflowRunId?: s
 export function historyOf({ history }: Recorded): temporal.api.history.v1.History {
   return History.fromObject(history);
 }
+
+/** Replays it with the workflows of a version. */
+export const replay = ({ bundle }: Pick<Version, 'bundle'>, recorded: Recorded): Promise<void> =>
+  Worker.runReplayHistory({ workflowBundle: { codePath: bundle } }, historyOf(recorded), recorded.workflowId);
 
 /** Ids of all executions of a run, oldest first. */
 export async function executionsOf(baton: Baton, run: string): Promise<readonly string[]> {

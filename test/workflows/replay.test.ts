@@ -2,21 +2,17 @@
  * Recorded runs replay with the built bundle: an open run must survive an upgrade of its control worker. When a change of
  * the workflow fails here, it needs Temporal's `patched`; a history is never recorded anew to make it pass.
  */
-import { fileURLToPath } from 'node:url';
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { historyNames, historyOf, readHistory, type Recorded } from '../support/histories.js';
+import { historyNames, readHistory, replay } from '../support/histories.js';
+import { current } from '../support/versions.js';
 
-const codePath = fileURLToPath(new URL('../../dist/workflow-bundle.js', import.meta.url));
 const names = await historyNames();
 
 beforeAll(() => {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
 });
-
-const replay = (recorded: Recorded): Promise<void> =>
-  Worker.runReplayHistory({ workflowBundle: { codePath } }, historyOf(recorded), recorded.workflowId);
 
 describe('replay of recorded runs', () => {
   it('has a history of each kind of run', () => {
@@ -34,7 +30,7 @@ describe('replay of recorded runs', () => {
   });
 
   it.each(names)('%s replays', async (name) => {
-    await replay(await readHistory(name));
+    await replay(current, await readHistory(name));
   });
 
   /** What a workflow would do that schedules, or names, its activities in another way than the recorded one. */
@@ -46,7 +42,7 @@ describe('replay of recorded runs', () => {
     const events = structuredClone(recorded.history.events) as Record<string, Record<string, unknown>>[];
     const scheduled = events.find((event) => event['activityTaskScheduledEventAttributes']);
     scheduled!['activityTaskScheduledEventAttributes']![field] = value;
-    await expect(replay({ ...recorded, history: { events } })).rejects.toBeInstanceOf(
+    await expect(replay(current, { ...recorded, history: { events } })).rejects.toBeInstanceOf(
       DeterminismViolationError,
     );
   });
@@ -56,6 +52,6 @@ describe('replay of recorded runs', () => {
     const events = recorded.history.events.filter((event) => !event['timerStartedEventAttributes']);
     const ended = events.findIndex((event) => event['activityTaskCompletedEventAttributes']);
     const cut = [...events.slice(0, ended), ...events.slice(ended + 1)];
-    await expect(replay({ ...recorded, history: { events: cut } })).rejects.toThrow();
+    await expect(replay(current, { ...recorded, history: { events: cut } })).rejects.toThrow();
   });
 });
