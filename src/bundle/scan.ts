@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
 import type { Problems } from './problems.js';
 
 /** Larger files are no records of ours, and must not fill the memory of who checks them. */
@@ -36,7 +36,7 @@ async function entriesIn(folder: string, at: string) {
   try {
     return await readdir(path.join(folder, at), { withFileTypes: true });
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const why = whyOf(error);
     const facts = { field: 'bundle', path: path.join(folder, at) };
     throw BatonError.of('InvalidCommand', `no folder that can be read (${why})`, facts, { cause: error });
   }
@@ -70,11 +70,7 @@ async function orProblem<T>(file: string, problems: Problems, work: Promise<T>):
   try {
     return await work;
   } catch (error) {
-    problems.add(
-      'malformed',
-      file,
-      `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`,
-    );
+    problems.add('malformed', file, `cannot be read (${whyOf(error)})`);
     return null;
   }
 }

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pMap from 'p-map';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
 import { canonicalJson } from '../store/canonical.js';
 import { infoText, manifestText, type Entry } from './bag.js';
 import {
@@ -197,7 +197,7 @@ async function onDisk<T>(file: string, work: Promise<T>): Promise<T> {
 }
 
 function unwritable(file: string, error: unknown): BatonError {
-  const why = (error as NodeJS.ErrnoException).code ?? String(error);
+  const why = whyOf(error);
   const facts = { field: 'out', path: file };
   return BatonError.of('InvalidCommand', `the bundle cannot be written (${why})`, facts, { cause: error });
 }

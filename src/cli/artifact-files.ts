@@ -6,7 +6,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ArtifactView } from '../agent/types.js';
 import type { RunHandle } from '../client/run-handle.js';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
 
 /** Longest file name, in bytes, that is given as it is: file systems allow 255, and versions and parts need some. */
 const MAX_NAME = 200;
@@ -43,7 +43,7 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const why = whyOf(error);
     const facts = { field: 'out', folder };
     throw BatonError.of('InvalidCommand', `\`out\` cannot be made a folder (${why})`, facts, {
       cause: error,

@@ -7,9 +7,10 @@ import { Option, type Command } from 'commander';
 import type { BatonClient } from '../client/client.js';
 import type { ConnectOptions } from '../server/connect.js';
 import { BatonError } from '../domain/errors.js';
+import { uiPortOf } from '../server/ports.js';
 import type { Store } from '../store/port.js';
 import { shownAddress } from '../store/location.js';
-import { durationInput, MAX_PORT } from './input.js';
+import { durationInput } from './input.js';
 import { startTelemetry } from './telemetry.js';
 
 export const DEFAULT_STORE = 'sqlite:./baton.db';
@@ -273,6 +274,6 @@ class Opened implements Context {
 export function uiOf(address: string): string | null {
   if (process.env['TEMPORAL_UI']) return process.env['TEMPORAL_UI'];
   const local = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::(\d+))?$/.exec(address);
-  const port = Number(local?.[2] ?? 7233) + 1000;
-  return local && port <= MAX_PORT ? `http://${local[1]}:${port}` : null;
+  const port = uiPortOf(Number(local?.[2] ?? 7233));
+  return local && port !== null ? `http://${local[1]}:${port}` : null;
 }

@@ -3,7 +3,7 @@ import type { Context } from './context.js';
 import { BatonError } from '../domain/errors.js';
 import type { AuthorityEndpoint } from '../host/control.js';
 import type { DeploymentVersion } from '../host/deployment.js';
-import { logLine, type LogEntry } from './log-line.js';
+import { writeLog, type LogEntry } from './log-line.js';
 import { coreMetrics } from './telemetry-env.js';
 
 export interface RunningControl {
@@ -37,7 +37,7 @@ export async function runControl(
     import('../host/control.js'),
   ]);
   const metrics = coreMetrics(process.env);
-  const log = (entry: LogEntry): void => void process.stderr.write(`${logLine(entry, context.json)}\n`);
+  const log = (entry: LogEntry): void => writeLog(entry, context.json);
   logWarnings(log);
   // stdout belongs to the command's own output, and signals are handled by the command.
   Runtime.install({

@@ -2,9 +2,10 @@
 import type { Command } from 'commander';
 import type { TemporalServer } from '../server/find.js';
 import { BatonError } from '../domain/errors.js';
+import { uiPortOf } from '../server/ports.js';
 import { addAuthorityOptions, authorityInput, type AuthorityOptions } from './authority.js';
 import { action, uiOf, type Context } from './context.js';
-import { MAX_PORT, portInput } from './input.js';
+import { portInput } from './input.js';
 import { write } from './output.js';
 import { stopSignal } from './signals.js';
 
@@ -126,12 +127,13 @@ async function findServer(
   }
   const { default: getPort } = await import('get-port');
   const serverPort = port ?? (await getPort({ port: 7233 }));
+  const preset = uiPortOf(serverPort);
   return ensureServer({
     ...common,
     preferExisting: false,
     address: undefined,
     port: serverPort,
-    uiPort: uiPort ?? (await getPort(serverPort + 1_000 > MAX_PORT ? {} : { port: serverPort + 1_000 })),
+    uiPort: uiPort ?? (await getPort(preset === null ? {} : { port: preset })),
     dataFile: options.memory === true ? undefined : (options.dataFile ?? DATA_FILE),
   });
 }

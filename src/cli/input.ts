@@ -1,10 +1,10 @@
 /** What is given on the command line: texts and JSON values inline, from a file (`@FILE`) or from standard input (`-`). */
 import { readFile } from 'node:fs/promises';
 import ms, { type StringValue } from 'ms';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
+import { MAX_PORT } from '../server/ports.js';
 import type { Json } from '../store/port.js';
 
-export const MAX_PORT = 65_535;
 const LONGEST_DURATION = 100;
 
 /** Bytes of a file, or of standard input for `-`. */
@@ -15,7 +15,7 @@ export async function readInput(field: string, file: string): Promise<Buffer> {
     for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
     return Buffer.concat(chunks);
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const why = whyOf(error);
     const what = `\`${field}\` cannot be read (${why})`;
     throw BatonError.of('InvalidCommand', what, { field, file }, { cause: error });
   }

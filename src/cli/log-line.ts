@@ -41,3 +41,7 @@ export function logLine({ level, message, timestampNanos, meta }: LogEntry, json
     ...(about.length > 0 ? [`[${about.join(' ')}]`] : []),
   ].join(' ');
 }
+
+/** Standard output is the command's own. */
+export const writeLog = (entry: LogEntry, json: boolean): void =>
+  void process.stderr.write(`${logLine(entry, json)}\n`);

@@ -1,5 +1,6 @@
 /** A collection for people. */
 import type { CollectView } from '../client/collect.js';
+import { counted } from '../domain/text.js';
 import { line, or, table } from './render.js';
 
 /** The rest is counted; `--json` has all of them. */
@@ -8,9 +9,9 @@ const LISTED = 50;
 export function collectText(view: CollectView): string {
   const { dryRun, before, runs, rows, bytes, kept, skipped } = view;
   const would = dryRun ? 'Would remove' : 'Removed';
-  const counted = Object.entries(rows).map(([part, count]) => many(count, WORDS[part] ?? part));
+  const parted = Object.entries(rows).map(([part, count]) => counted(count, ...wordsOf(part)));
   const parts = [
-    `${would} ${many(runs.length, 'runs')} that ended before ${before} (${counted.join(', ')}).`,
+    `${would} ${counted(runs.length, 'run')} that ended before ${before} (${parted.join(', ')}).`,
   ];
   if (runs.length > 0)
     parts.push(
@@ -21,7 +22,7 @@ export function collectText(view: CollectView): string {
     );
   if (bytes.length === 0) parts.push(`${would} no bytes.`);
   for (const { place, objects, bytes: size } of bytes)
-    parts.push(`${would} ${many(objects, 'objects')}, ${many(size, 'bytes')}, in ${line(place)}.`);
+    parts.push(`${would} ${counted(objects, 'object')}, ${counted(size, 'byte')}, in ${line(place)}.`);
   for (const { place, why } of skipped) parts.push(`Left ${line(place)} alone: ${why}.`);
   if (kept.length > 0)
     parts.push(
@@ -34,10 +35,12 @@ export function collectText(view: CollectView): string {
   return parts.join('\n');
 }
 
-const WORDS: Readonly<Record<string, string>> = { audit: 'audit entries', voidClaims: 'void claims' };
-
-const many = (count: number, words: string): string =>
-  `${count} ${count === 1 ? words.replace(/ies$/, 'y').replace(/s$/, '') : words}`;
+/** One row of a part, and where it is not that with an `s`, several. */
+function wordsOf(part: string): [one: string, many?: string] {
+  if (part === 'audit') return ['audit entry', 'audit entries'];
+  if (part === 'voidClaims') return ['void claim'];
+  return [part.slice(0, -1)];
+}
 
 function listed(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const more = rows.length - LISTED;

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
 import { action } from './context.js';
 import { print, write } from './output.js';
 import { reportedText } from './render.js';
@@ -45,8 +45,8 @@ async function checkPlace(file: string): Promise<void> {
     else if (!(await beginningOf(file)).includes(GENERATOR))
       why = 'is no report: remove it, or choose another';
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ENOENT') why = `cannot be read (${code ?? String(error)})`;
+    const found = whyOf(error);
+    if (found !== 'ENOENT') why = `cannot be read (${found})`;
   }
   if (why !== null)
     throw BatonError.of('InvalidCommand', `what \`out\` names ${why}`, { field: 'out', file });
@@ -73,7 +73,7 @@ async function replace(file: string, text: string): Promise<void> {
     await rename(aside, file);
   } catch (error) {
     await rm(aside, { force: true });
-    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const why = whyOf(error);
     const facts = { field: 'out', file };
     throw BatonError.of('InvalidCommand', `the report cannot be written (${why})`, facts, { cause: error });
   }

@@ -2,7 +2,7 @@
  * Export of traces and metrics by OpenTelemetry's own environment variables, with the SDK that is installed beside this package.
  * Nothing of it is loaded unless a variable asks for it, and no command fails for it.
  */
-import { logLine } from './log-line.js';
+import { writeLog } from './log-line.js';
 import { exportWanted, isRegistered } from './telemetry-env.js';
 
 export interface Telemetry {
@@ -63,7 +63,7 @@ const sayer =
   (json: boolean): Say =>
   (level, text) => {
     const [line = ''] = String(text).split('\n');
-    process.stderr.write(`${logLine({ level, message: line.slice(0, 500) }, json)}\n`);
+    writeLog({ level, message: line.slice(0, 500) }, json);
   };
 
 const loggerOf = (say: Say) => ({

@@ -7,7 +7,7 @@ import { agentRevisionOf, checkDerivedFrom, checkTags, checkWord, missingFrom } 
 import type { ArtifactView } from '../agent/types.js';
 import { artifactView, attemptView } from '../agent/views.js';
 import { loadPlan } from '../definitions/resolve.js';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
 import { checkId } from '../domain/text.js';
 import type { Stored } from '../store/blob-port.js';
 import { ARTIFACT_KINDS, type ArtifactKind, type ArtifactRef, type ArtifactStore } from '../store/port.js';
@@ -127,7 +127,7 @@ async function sourceOf(artifacts: ArtifactStore, bytes: SaveRequest['bytes']): 
 }
 
 function unreadable(file: string, error: unknown): BatonError {
-  const why = (error as NodeJS.ErrnoException).code ?? String(error);
+  const why = whyOf(error);
   const facts = { field: 'file', file };
   return BatonError.of('InvalidCommand', `\`file\` cannot be read (${why})`, facts, { cause: error });
 }

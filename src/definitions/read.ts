@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { BatonError } from '../domain/errors.js';
+import { BatonError, whyOf } from '../domain/errors.js';
 import { sha256 } from '../store/canonical.js';
 import type { Json, RevisionKind } from '../store/port.js';
 import { LIMITS } from './fields.js';
@@ -103,8 +103,8 @@ export async function readText(path: string, limit: number, where: Record<string
     bytes = await readFile(path);
   } catch (error) {
     if (error instanceof BatonError) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
-    throw refuse(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? String(error)})`, error);
+    const why = whyOf(error);
+    throw refuse(why === 'ENOENT' ? 'does not exist' : `cannot be read (${why})`, error);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -217,3 +217,6 @@ export class BatonError extends Error {
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERROR_CODES, value);
 }
+
+/** Why a call of the operating system failed: its code, like `ENOENT`, else the error itself. */
+export const whyOf = (error: unknown): string => String((error as { readonly code?: unknown }).code ?? error);

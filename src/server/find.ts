@@ -2,6 +2,7 @@
 import { BatonError } from '../domain/errors.js';
 import { connect, isLocal, loadConnection, splitAddress } from './connect.js';
 import { startDevServer } from './dev-server.js';
+import { uiPortOf } from './ports.js';
 import type { ChildExit } from './processes.js';
 import { resolveTemporalCli } from './temporal-cli.js';
 
@@ -96,11 +97,12 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof BatonError && error.code === 'TemporalUnavailable';
 }
 
-/** A dev server serves its UI 1,000 ports higher; null when nothing that looks like it is there. */
+/** Null when nothing that looks like it is there. */
 async function findUi(address: string): Promise<string | null> {
   const { host, port } = splitAddress(address);
-  if (!isLocal(host)) return null;
-  const url = `http://${host === '::1' ? '[::1]' : host}:${port + 1000}`;
+  const uiPort = uiPortOf(port);
+  if (!isLocal(host) || uiPort === null) return null;
+  const url = `http://${host === '::1' ? '[::1]' : host}:${uiPort}`;
   try {
     const page = await fetch(`${url}/api/v1/settings`, { signal: AbortSignal.timeout(1_000) });
     return page.ok ? url : null;
