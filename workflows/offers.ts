@@ -75,7 +75,7 @@ export class Offers {
     }
   }
 
-  /** A direct claim on the control queue. Throws what the claim failed with; its rows are void then. */
+  /** A direct claim on the control queue. Throws what the claim failed with; what it may have written is void soon after. */
   async claimDirectly(
     slot: Slot,
     spec: LaunchSpec,
