@@ -2,7 +2,8 @@
  * What Temporal says about leases: the pending activities of a run's execution, with their last beat. The server is the only
  * clock; nothing here looks at this machine's. Imports nothing but Temporal's client, so that activities use it too.
  */
-import type { Client } from '@temporalio/client';
+import { isGrpcServiceError, type Client } from '@temporalio/client';
+import { rethrowKnownErrorTypes } from '@temporalio/client/lib/helpers.js';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 import { workflowIdOf } from '../domain/wire.js';
 import type { Attachment } from '../store/port.js';
@@ -66,8 +67,10 @@ export async function describeExecution(
       execution,
     });
   } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
+    if (!isNotFound(error)) throw error;
+    // A namespace that is not there has no workflow either, but that is not for the run to say.
+    if (isGrpcServiceError(error)) rethrowKnownErrorTypes(error);
+    return null;
   }
   const info = found.workflowExecutionInfo;
   const status = STATUS[info?.status ?? 0] ?? 'UNKNOWN';

@@ -136,7 +136,7 @@ export const ERROR_CODES = {
   StoreUnavailable: failed('The store does not answer.', 'Check --store and the database, then repeat.'),
   TemporalUnavailable: failed(
     'No Temporal server answers.',
-    'Check --address, or start one with `baton dev`.',
+    'Check --address and --namespace, or start one with `baton dev`.',
   ),
   HostFull: failed('The host has no room for another agent.', 'Nothing: the offer stays out.'),
   RunFailed: failed(

@@ -2,6 +2,7 @@
  * What a caller may rely on, whatever is up or down: repeats give the first answer, lost answers say so, a run that is over
  * answers, reads never show a dead lease as live, and an interrupted launch is repaired by launching again.
  */
+import { Client } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
 import { BatonClient } from '../../src/client/client.js';
 import { examineServer } from '../../src/client/doctor.js';
@@ -106,7 +107,8 @@ it('keeps an outside holder’s lease, and its answers, over roll-overs', async 
 describe('without a control worker', () => {
   it('shows a lease past its deadline as what it is, from describe and store', async () => {
     const baton = await startBaton({ control: false });
-    const run = await launched(baton, { ttl: '3s' });
+    // Each look without a control worker takes as long as a query may.
+    const run = await launched(baton, { ttl: '8s' });
     const stop = await baton.startControl();
     const slot = run.slot('a');
     const { lease, attempt } = await slot.claim({ workerClass: 'coder', worker: 'w1' });
@@ -127,7 +129,7 @@ describe('without a control worker', () => {
       tenant: baton.tenant,
       run: run.run,
       workflowRunId,
-      leases: [{ attempt, activityId, ttlMs: 3_000 }],
+      leases: [{ attempt, activityId, ttlMs: 8_000 }],
     };
     expect((await leaseDeadlines(baton.temporal, ask))[attempt]).toEqual({
       deadline: Date.parse(deadline ?? ''),
@@ -151,8 +153,9 @@ describe('without a control worker', () => {
     ];
     expect(await Promise.all(late)).toEqual(late.map(() => 'StaleLease'));
     await baton.startControl();
-    await waitFor(async () => (await slot.attempts())[0]?.endedAt);
-    expect(await slot.show()).toMatchObject({ state: 'retry-wait', expired: false });
+    // The store has the end a moment before the run.
+    await waitFor(async () => (await slot.show()).state === 'retry-wait');
+    expect(await slot.show()).toMatchObject({ expired: false });
     expect(await slot.attempts()).toMatchObject([
       { lease: { status: 'expired', deadline }, failure: { code: 'LeaseExpired' } },
     ]);
@@ -207,6 +210,23 @@ describe('without a control worker', () => {
     expect(await slot.complete(lease.token, { result: [1] })).toEqual(answer);
     expect(await code(slot.complete(lease.token, { result: [2] }))).toBe('CompletionConflict');
   });
+});
+
+it('says that the namespace is not there: neither is it the control worker that is away, nor is the run over', async () => {
+  const baton = await startBaton({ control: false });
+  const { tenant, store, temporal } = baton;
+  const { run } = await launched(baton);
+  const there = new Client({ connection: temporal.connection, namespace: 'no-such-namespace' });
+  const lost = new BatonClient(there, { tenant, store }).run(run);
+  const asks = [() => lost.show(), () => lost.slot('a').hold({ reason: 'x' }), () => lost.result()];
+  for (const ask of asks)
+    await expect(ask()).rejects.toMatchObject({
+      code: 'TemporalUnavailable',
+      message: expect.stringContaining('no such namespace') as string,
+      details: { namespace: 'no-such-namespace' },
+    });
+  // Records are there without a server.
+  expect([await lost.attempts(), await lost.artifacts()]).toEqual([[], []]);
 });
 
 it('finds and settles what a terminated run leaves behind', async () => {
