@@ -16,7 +16,7 @@ export const HOSTILE = '"><script>alert(1)</script> \u202egpj.exe & <img src=x o
 export const LARGE = 3 * 1024 * 1024;
 
 /** @param ttl of the first worker's lease */
-export async function launchReport(baton: Baton, ttl = '2s'): Promise<LaunchedRun> {
+export async function launchReport(baton: Baton, ttl = '6s'): Promise<LaunchedRun> {
   return launchNodes(baton, {
     research: {
       prompt: 'Find three sources.',

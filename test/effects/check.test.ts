@@ -71,7 +71,7 @@ describe('the authority check', () => {
   test('says no to a lease that is over and that nobody has recorded yet, and after a successor came', async () => {
     const baton = await startBaton({ control: false });
     const stop = await baton.startControl();
-    const run = await launchDirect(baton, { ttl: '1s' });
+    const run = await launchDirect(baton, { ttl: '4s' });
     await run.slot('a').claim({ workerClass: 'coder', worker: 'w1' });
     const { check, newest } = await asking(baton);
     const first = await newest(run.run);

@@ -5,7 +5,7 @@ import { LeaseKeeper, type KeeperOptions } from '../../src/host/keeper.js';
 import type { Held } from '../../activities/claims-shared.js';
 import { waitFor } from '../support/wait.js';
 
-const TTL = 300;
+const TTL = 1_500;
 const keepers: LeaseKeeper[] = [];
 afterEach(() => keepers.splice(0).forEach((keeper) => keeper.lose('test over')));
 
@@ -87,7 +87,7 @@ describe('lease keeper', () => {
     await aborted(keeper);
     const took = performance.now() - seen.started;
     expect(took).toBeGreaterThanOrEqual(TTL - 5);
-    expect(took).toBeLessThan(TTL + 250);
+    expect(took).toBeLessThan(TTL + 1_000);
     expect(seen.ends).toEqual(['StaleLease']);
     await expect(keeper.usable()).rejects.toMatchObject({ code: 'StaleLease' });
   });
@@ -103,7 +103,7 @@ describe('lease keeper', () => {
     });
     await aborted(keeper);
     const took = performance.now() - seen.started;
-    expect(took).toBeLessThan(TTL / 3 + TTL + 80);
+    expect(took).toBeLessThan(TTL / 3 + TTL + 0.27 * TTL);
     expect(took).toBeGreaterThanOrEqual(TTL / 3 + TTL - 20);
   });
 
@@ -131,7 +131,7 @@ describe('lease keeper', () => {
     const waits = keep({ heartbeat: notFound });
     const knows = keep({ heartbeat: notFound, findEnd: () => Promise.resolve('the run is completed') });
     await aborted(knows.keeper);
-    expect(performance.now() - knows.seen.started).toBeLessThan(TTL - 50);
+    expect(performance.now() - knows.seen.started).toBeLessThan(TTL - 200);
     await aborted(waits.keeper);
     expect(performance.now() - waits.seen.started).toBeGreaterThanOrEqual(TTL - 5);
     expect(waits.keeper.attach(held('two'))).toBe(false);

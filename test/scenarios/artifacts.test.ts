@@ -129,7 +129,7 @@ test('S17 killed in the middle of a save: nothing partial is addressable, and th
 
 test('S18 whose checkpoint: an outside holder of the same name, and what its successor builds on', async () => {
   const baton = await startBaton();
-  const run = await launchDirect(baton, { ttl: '2s' });
+  const run = await launchDirect(baton, { ttl: '6s' });
   const slot = run.slot('a');
   const checkpoint = (lease: string, name: string, more: object = {}) =>
     slot.save(lease, { kind: 'checkpoint', name, bytes: Buffer.from(`"${name}"`), ...more });

@@ -5,7 +5,7 @@ import { launchDirect, untilSettled } from '../support/steps.js';
 
 test('S1 the same worker name twice: only the newest attempt has authority', async () => {
   const baton = await startBaton();
-  const run = await launchDirect(baton, { ttl: '1s' });
+  const run = await launchDirect(baton, { ttl: '4s' });
   const slot = run.slot('a');
   const first = await slot.claim({ workerClass: 'coder', worker: 'w1' });
   await untilSettled(run);

@@ -113,7 +113,7 @@ test('S5 all beats hang: told one TTL after the last acknowledged one was sent, 
   await waitFor(() => toldAt > 0);
   Date.now = now;
   expect(toldAt - lastSent()).toBeGreaterThanOrEqual(ttl - 5);
-  expect(toldAt - lastSent()).toBeLessThan(ttl + 1_000);
+  expect(toldAt - lastSent()).toBeLessThan(ttl + 2_500);
   expect(first.told).toMatchObject({ code: 'StaleLease' });
   await expect(first.ctx.checkpoint('late', 1)).rejects.toMatchObject({ code: 'StaleLease' });
   await untilSettled(run);
@@ -142,13 +142,13 @@ test('S5 not found for good: no save starts after it, and the agent is told one 
   await refused;
   const last = Math.max(...seen.acknowledgedAt);
   expect(toldAt - last).toBeGreaterThanOrEqual(ttl - 5);
-  expect(toldAt - last).toBeLessThan(ttl + 1_000);
+  expect(toldAt - last).toBeLessThan(ttl + 2_500);
   await untilSettled(run);
   expect(await run.artifacts('a')).toEqual([]);
   await expectInvariants(baton, run.run);
 }, 60_000);
 
-test('S5 network blips of 0.8 s on a 2 s lease lose no lease', async () => {
+test('S5 network blips of 1.2 s on a 4 s lease lose no lease', async () => {
   const baton = await startBaton();
   const proxy = await startProxy(baton.address);
   onTestFinished(() => proxy.stop());
@@ -162,10 +162,10 @@ test('S5 network blips of 0.8 s on a 2 s lease lose no lease', async () => {
   };
   const { agent, runs } = watched();
   await baton.startHost([agent], { connection, client });
-  const run = await launchNodes(baton, { a: { launch: [spec({ dispatch: 'queue', ttl: '2s' })] } });
+  const run = await launchNodes(baton, { a: { launch: [spec({ dispatch: 'queue', ttl: '4s' })] } });
   await waitFor(() => runs.length === 1 && acknowledged > 0);
   for (const blip of ['hold', 'cut', 'hold', 'cut', 'hold'] as const) {
-    await proxy[blip](800);
+    await proxy[blip](1_200);
     const before = acknowledged;
     await waitFor(() => acknowledged > before, { what: `a beat after a ${blip}` });
     await runs[0]!.ctx.checkpoint('after', blip);

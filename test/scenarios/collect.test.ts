@@ -15,6 +15,7 @@ import { OF_A_RUN } from '../support/asks.js';
 import { startBaton, type Baton } from '../support/baton.js';
 import { eventsOf, expectInvariants } from '../support/invariants.js';
 import { operate } from '../support/operator.js';
+import { spec } from '../support/definitions.js';
 import { launchDirect, launchNodes } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
 import { wholeRun } from '../store/whole-run.js';
@@ -23,7 +24,11 @@ const DAY = 86_400_000;
 const NOW = { olderThanMs: 1 };
 
 async function finished(baton: Baton, content = 'saved', run?: string) {
-  const launched = await launchNodes(baton, { a: {} }, run === undefined ? {} : { run });
+  const launched = await launchNodes(
+    baton,
+    { a: { launch: [spec({ ttl: '60s' })] } },
+    run === undefined ? {} : { run },
+  );
   const { lease } = await launched.slot('a').claim({ workerClass: 'coder', worker: 'w' });
   const bytes = Buffer.from(content);
   await launched.slot('a').save(lease.token, { kind: 'source', name: 'x', bytes });

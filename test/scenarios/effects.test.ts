@@ -94,6 +94,7 @@ test('S19 committed: the successor asks, records the receipt, and the owner coun
   expect(await failureOf(2)).toBe('EffectConflict');
   await other.stop();
   expect(heard).toEqual([]);
+  await untilSettled(run);
   await reassign();
 
   await startPayer();

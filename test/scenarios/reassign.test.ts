@@ -62,7 +62,7 @@ test('S10 reassign is possible in retry-wait only, and each refusal names the st
 
 test('S10 while the end is not recorded, and while a claim runs, a reassign is refused', async () => {
   const baton = await startBaton();
-  const run = await launchDirect(baton, { ttl: '1s' });
+  const run = await launchDirect(baton, { ttl: '4s' });
   const slot = run.slot('a');
   await slot.claim({ workerClass: 'coder', worker: 'w1' });
   // The store is locked by another writer: the end cannot be recorded.

@@ -118,10 +118,12 @@ test('S13 SIGTERM to a host process: released at once, no budget touched, and an
     lease: { status: 'released' },
     failure: { code: 'Released' },
   });
-  await waitFor(async () => (await run.slot('a').show()).state === 'retry-wait');
-  const open = await run.slot('a').show();
+  const open = await waitFor(async () => {
+    const shown = await run.slot('a').show();
+    return shown.gate === 'open' && shown;
+  });
   expect(open).toMatchObject({
-    gate: 'open',
+    state: 'retry-wait',
     retryTime: null,
     counts: { claims: 1, failures: 0, losses: 0, releases: 1 },
   });

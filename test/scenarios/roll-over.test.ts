@@ -6,7 +6,7 @@ import { spec } from '../support/definitions.js';
 import { expectInvariants } from '../support/invariants.js';
 import { watched } from '../support/operator.js';
 import { startNode } from '../support/processes.js';
-import { launchNodes, rollOver } from '../support/steps.js';
+import { launchNodes, rollOver, untilSettled } from '../support/steps.js';
 import { waitFor } from '../support/wait.js';
 
 const LATE_MS = 1_000;
@@ -80,6 +80,7 @@ test('an outside holder that was silent before a roll-over keeps only what was l
   // A fresh TTL would have ended at half a TTL later at the earliest.
   expect(timeOf(lost?.endedAt)).toBeLessThan(lastBeat + 1.4 * ttl);
   expect(timeOf(lost?.endedAt)).toBeGreaterThanOrEqual(lastBeat + ttl - LATE_MS);
+  await untilSettled(run);
   expect(await slot.show()).toMatchObject({ state: 'retry-wait', counts: { claims: 1, losses: 1 } });
   await slot.reassign({ workerClass: 'coder', reason: 'silent' });
   await expectInvariants(baton, run.run);

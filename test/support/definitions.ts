@@ -14,7 +14,7 @@ export function spec(options: SpecOptions = {}): Record<string, unknown> {
     id = 'main',
     classes = ['coder'],
     dispatch = 'direct',
-    ttl = '2s',
+    ttl = '5s',
     maxDuration,
     retry = { mode: 'manual' },
   } = options;

@@ -42,9 +42,12 @@ export async function untilSettled(run: RunHandle, slot = 'a'): Promise<void> {
     async () => {
       const attempts = await run.attempts(slot);
       const { source, slots } = await run.show();
+      const shown = slots.find((one) => one.slot === slot);
       return (
         source === 'workflow' &&
-        slots.find((one) => one.slot === slot)?.state !== 'active' &&
+        shown?.state !== 'active' &&
+        // Every end but a success makes the state `retry-wait` before the run has heard that it is recorded.
+        shown?.waitsFor?.includes('to be recorded') !== true &&
         attempts.length > 0 &&
         attempts.every((attempt) => attempt.endedAt !== null)
       );

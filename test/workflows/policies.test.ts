@@ -79,7 +79,7 @@ test('after two failures the slot goes to another class by policy, across a roll
 test('a slot past its deadline fails, its agent is told, its late result is refused, and the run says why', async () => {
   const baton = await startBaton();
   const told: unknown[] = [];
-  const run = await launchNodes(baton, { a: { launch: [queue('only', 'coder')], deadline: '2s' } });
+  const run = await launchNodes(baton, { a: { launch: [queue('only', 'coder')], deadline: '6s' } });
   await baton.startHost([
     defineAgent({
       workerClass: 'coder',
@@ -92,8 +92,11 @@ test('a slot past its deadline fails, its agent is told, its late result is refu
         }),
     }),
   ]);
-  await waitFor(async () => (await run.slot('a').show()).state === 'active');
-  expect((await run.slot('a').show()).deadline).toMatch(/^\d{4}-.*Z$/);
+  const { deadline } = await waitFor(async () => {
+    const shown = await run.slot('a').show();
+    return shown.state === 'active' && shown.deadline !== null && shown;
+  });
+  expect(deadline).toMatch(/^\d{4}-.*Z$/);
   await expect(run.result()).rejects.toMatchObject({
     code: 'RunFailed',
     message: expect.stringContaining('deadline') as string,

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { defineAgent } from '../../src/agent/types.js';
 import { startBaton } from '../support/baton.js';
 import { documents, spec } from '../support/definitions.js';
+import { untilSettled } from '../support/steps.js';
 import { eventsOf, expectInvariants } from '../support/invariants.js';
-import { waitFor } from '../support/wait.js';
 
 test('a queue slot is worked on by a host and the run succeeds with its result', async () => {
   const baton = await startBaton();
@@ -54,8 +54,8 @@ test('a direct slot expires, is reassigned, claimed again and completed', async 
   const run = await client.launch({ package: 'job' });
   const slot = run.slot('a');
   const first = await slot.claim({ workerClass: 'coder', worker: 'w1' });
-  await waitFor(async () => (await slot.show()).state === 'retry-wait', { what: 'expiry' });
-  await waitFor(async () => (await run.attempts())[0]?.lease.status === 'expired');
+  await untilSettled(run);
+  expect((await run.attempts())[0]?.lease.status).toBe('expired');
   await expectInvariants(baton, run.run);
   const answer = await slot.reassign({ workerClass: 'senior', reason: 'host lost' });
   expect(answer).toMatchObject({ slot: 'a', state: 'retry-wait', gate: 'open', spec: 'two' });
