@@ -11,27 +11,13 @@ import { waitFor } from '../support/wait.js';
 import { compileChild } from './compiled.js';
 import { SHARED } from './engines.js';
 import { attachment, claimInput, fenceOf } from './inputs.js';
-
-const START_MS = 60_000;
+import { race, START_MS } from './race.js';
 
 let child: Awaited<ReturnType<typeof compileChild>>;
 beforeAll(async () => {
   child = await compileChild();
 });
 afterAll(() => child.remove());
-
-/** Starts the processes, lets them go at once, and gives what each printed. */
-async function race(url: string, mode: string, count: number): Promise<Record<string, unknown>[]> {
-  const names = Array.from({ length: count }, (_, index) => `w${index}`);
-  const children = await Promise.all(
-    names.map((name) => startNode(child.file, [mode, url, name], { stdin: true })),
-  );
-  await Promise.all(children.map((one) => one.ready(/^ready$/, START_MS)));
-  for (const one of children) one.write('go\n');
-  return Promise.all(
-    children.map(async (one) => JSON.parse(await one.ready('json', START_MS)) as Record<string, unknown>),
-  );
-}
 
 for (const { name, missing, place: placeOf } of SHARED)
   describe.skipIf(missing !== null)(`several processes on ${name}`, { timeout: 180_000 }, () => {
@@ -46,14 +32,14 @@ for (const { name, missing, place: placeOf } of SHARED)
     });
 
     it('all succeed in opening a fresh store at once, and get one key', async () => {
-      const answers = await race(url, 'open', 8);
+      const answers = await race(child.file, url, 'open', 8);
       expect(new Set(answers.map((answer) => answer.key)).size).toBe(1);
       expect(answers[0]?.key).toMatch(/^[0-9a-f]{64}$/);
     });
 
     it('of 25 claimants of one slot exactly one gets the lease', async () => {
       await (await openStore(url)).close();
-      const answers = await race(url, 'claim', 25);
+      const answers = await race(child.file, url, 'claim', 25);
       const outcomes = answers.map((answer) => answer.outcome);
       expect(outcomes.filter((outcome) => outcome === 'live')).toHaveLength(1);
       // Refused at the claim, or at the attachment by a later claim that made the row void.
@@ -71,7 +57,7 @@ for (const { name, missing, place: placeOf } of SHARED)
       const store = await openStore(url);
       const fence = fenceOf(await store.attempts.claim(claimInput({ claimId: 'first' })));
       await store.attempts.attach({ fence, attachment: attachment(), at: 1 });
-      const answers = await race(url, 'claim', 25);
+      const answers = await race(child.file, url, 'claim', 25);
       expect(answers.map((answer) => answer.outcome)).toEqual(Array(25).fill('AlreadyLeased'));
       expect(await store.attempts.list('acme', 'r1')).toHaveLength(1);
       await store.close();

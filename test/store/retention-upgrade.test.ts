@@ -1,71 +1,18 @@
 /** A store that a version before the collection has written: it is brought up to date, nothing of it is lost, and a dry run writes nothing. */
-import { cp, readdir } from 'node:fs/promises';
-import { Kysely, Migrator, PostgresDialect, sql } from 'kysely';
-import pg from 'pg';
+import { readdir } from 'node:fs/promises';
+import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { publish } from '../../src/definitions/publish.js';
 import { sha256 } from '../../src/store/canonical.js';
-import { MIGRATIONS } from '../../src/store/migrations/index.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/port.js';
-import { openSqlite } from '../../src/store/sqlite.js';
 import { all } from '../definitions/fixtures.js';
+import { asBefore, TABLES, within } from './early-store.js';
 import { SHARED } from './engines.js';
 import { readAll, wholeRun } from './whole-run.js';
 
 const TENANT = 'acme';
 const DAY = 86_400_000;
-const EARLY = Object.fromEntries(Object.entries(MIGRATIONS).filter(([name]) => name < '0006'));
-/** Those that others refer to come first. */
-const TABLES = [
-  ...['meta', 'blobs', 'blob_parts', 'revisions', 'runs', 'attempts', 'leases'],
-  ...['effects', 'artifacts', 'commands', 'void_claims', 'audit'],
-];
-/** Given by the database. */
-const GIVEN = ['phase', 'seq'];
-
-type Raw = Kysely<Record<string, Record<string, unknown>>>;
-
-async function raw(url: string): Promise<Raw> {
-  if (url.startsWith('sqlite:'))
-    return (await openSqlite(url.slice('sqlite:'.length), true)) as unknown as Raw;
-  return new Kysely({
-    dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url, max: 2 }) }),
-  });
-}
-
-async function within<T>(url: string, work: (db: Raw) => Promise<T>): Promise<T> {
-  const db = await raw(url);
-  return work(db).finally(() => db.destroy());
-}
-
-/** Makes the store at `to` as a version without 0006 would have written the one at `from`. */
-async function asBefore(from: string, to: string): Promise<void> {
-  await within(to, async (early) => {
-    const { error } = await new Migrator({
-      db: early,
-      provider: { getMigrations: () => Promise.resolve(EARLY) },
-    }).migrateToLatest();
-    expect(error).toBeUndefined();
-    const tables = await early.introspection.getTables();
-    const columnsOf = (table: string): string[] =>
-      (tables.find(({ name }) => name === table)?.columns ?? [])
-        .map(({ name }) => name)
-        .filter((name) => !GIVEN.includes(name));
-    expect(columnsOf('blobs')).toEqual(['digest', 'size', 'bytes']);
-    await within(from, (today) =>
-      early.transaction().execute(async (trx) => {
-        for (const table of TABLES) {
-          const rows = await today.selectFrom(table).select(columnsOf(table)).execute();
-          if (rows.length > 0) await trx.insertInto(table).values(rows).execute();
-        }
-      }),
-    );
-  });
-  const files = (url: string) => `${url.slice('sqlite:'.length)}.blobs`;
-  if (to.startsWith('sqlite:')) await cp(files(from), files(to), { recursive: true });
-}
-
 /** Everything that a collection could change. */
 async function everything(url: string): Promise<unknown> {
   const tables = await within(url, async (db) => {
