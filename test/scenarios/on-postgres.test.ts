@@ -1,5 +1,8 @@
 /** The scenarios that depend on the store most, once more on Postgres: the very tests of their own files. */
 import { describe } from 'vitest';
+// Their hooks end what a test has started. Loaded first within a scenario they would be that scenario's alone.
+import '../support/baton.js';
+import '../support/processes.js';
 import { noPostgres } from '../support/databases.js';
 import { useEngine } from '../support/engine.js';
 
