@@ -3,12 +3,14 @@
  * 1. Given by flags, by environment and by a profile of Temporal's configuration file, a whole run works: control worker
  *    (native connection), launch, claim, complete (gRPC in Node).
  * 2. Without the certificate, with a wrong key, or under another server name nothing passes.
- * 3. What is refused names the problem and shows no secret.
+ * 3. What is refused names the problem and shows no secret, and Temporal keeps neither the key nor a lease's token.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keptOf } from '../support/ciphertext.js';
 import { documents, spec } from '../support/definitions.js';
 import { startNode } from '../support/processes.js';
 import { sharedServer } from '../support/server.js';
@@ -19,13 +21,17 @@ const KEY = 'key-that-nobody-may-see';
 let cwd: string;
 let certificates: Certificates;
 let proxy: TlsProxy;
+/** Past the proxy, to read what the server has. */
+let direct: Client;
 let variables: Record<string, string>;
 let flags: string[];
 
 beforeAll(async () => {
   cwd = await mkdtemp(path.join(os.tmpdir(), 'baton-tls-'));
   certificates = await makeCertificates(cwd, 'temporal.test');
-  proxy = await startTlsProxy((await sharedServer()).address, certificates, { clients: true, apiKey: KEY });
+  const { address } = await sharedServer();
+  direct = new Client({ connection: await Connection.connect({ address }) });
+  proxy = await startTlsProxy(address, certificates, { clients: true, apiKey: KEY });
   const { ca, clientCert, clientKey, serverName } = certificates;
   variables = {
     TEMPORAL_ADDRESS: proxy.address,
@@ -54,6 +60,7 @@ beforeAll(async () => {
   await writeFile(path.join(cwd, 'job.json'), JSON.stringify(documents(nodes, 'job')));
 });
 afterAll(async () => {
+  await direct.connection.close();
   await proxy.stop();
   await rm(cwd, { recursive: true, force: true });
 });
@@ -65,42 +72,55 @@ const ways = (): Record<string, { args: string[]; env: Record<string, string> }>
     args: ['--profile', 'cloud'],
     env: { TEMPORAL_CONFIG_FILE: path.join(cwd, 'temporal.toml') },
   },
+  'config file': {
+    args: ['--profile', 'cloud', '--config-file', path.join(cwd, 'temporal.toml'), '--tls'],
+    env: { TEMPORAL_TLS: 'false' },
+  },
 });
 
 describe('TLS with a client certificate and an API key', () => {
-  it.each(['flags', 'environment', 'profile'])('works by %s, from launch to result', async (way) => {
-    const { args, env } = ways()[way]!;
-    const mine = {
-      BATON_TENANT: `tls-${way}`,
-      BATON_TASK_QUEUE: `${path.basename(cwd)}-${way}`,
-      BATON_ACTOR: 'ada',
-    };
-    const options = { cwd, env: { ...env, ...mine } };
-    const before = proxy.passed;
-    const worker = await startNode(MAIN, ['worker', '--json', ...args], {
-      cwd,
-      env: { TEMPORAL_CONFIG_FILE: '/nonexistent', ...options.env },
-    });
-    const ready = JSON.parse(await worker.ready('json', 60_000)) as { address: string };
-    expect(ready.address).toBe(proxy.address);
-    expect((await baton(['launch', 'job.json', '--run', 'one', ...args], options)).exitCode).toBe(0);
-    const claim = await batonJson<{ lease: { token: string } }>(
-      ['claim', 'one', 'a', '--class', 'coder', '--worker', 'w', ...args],
-      options,
-    );
-    expect(claim.exitCode).toBe(0);
-    const done = ['complete', 'one', 'a', '--lease', claim.json.lease.token, '--result', '1', ...args];
-    expect((await baton(done, options)).exitCode).toBe(0);
-    const doctor = await batonJson<{ checks: { check: string; message: string }[] }>(
-      ['doctor', ...args],
-      options,
-    );
-    expect(doctor.json.checks.find(({ check }) => check === 'server')?.message).toBe(
-      `${proxy.address} (TLS with a client certificate, API key)`,
-    );
-    expect(JSON.stringify(doctor.json) + worker.tail()).not.toContain(KEY);
-    expect(proxy.passed).toBeGreaterThan(before + 5);
-  });
+  it.each(['flags', 'environment', 'profile', 'config file'])(
+    'works by %s, from launch to result',
+    async (way) => {
+      const { args, env } = ways()[way]!;
+      const tenant = `tls-${way.replace(' ', '-')}`;
+      const mine = {
+        BATON_TENANT: tenant,
+        BATON_TASK_QUEUE: `${path.basename(cwd)}-${tenant}`,
+        BATON_ACTOR: 'ada',
+      };
+      const options = { cwd, env: { ...env, ...mine } };
+      const before = proxy.passed;
+      const worker = await startNode(MAIN, ['worker', '--json', ...args], {
+        cwd,
+        env: { TEMPORAL_CONFIG_FILE: '/nonexistent', ...options.env },
+      });
+      const ready = JSON.parse(await worker.ready('json', 60_000)) as { address: string };
+      expect(ready.address).toBe(proxy.address);
+      expect((await baton(['launch', 'job.json', '--run', 'one', ...args], options)).exitCode).toBe(0);
+      const claim = await batonJson<{ lease: { token: string } }>(
+        ['claim', 'one', 'a', '--class', 'coder', '--worker', 'w', ...args],
+        options,
+      );
+      expect(claim.exitCode).toBe(0);
+      const done = ['complete', 'one', 'a', '--lease', claim.json.lease.token, '--result', '1', ...args];
+      expect((await baton(done, options)).exitCode).toBe(0);
+      const doctor = await batonJson<{ checks: { check: string; message: string }[] }>(
+        ['doctor', ...args],
+        options,
+      );
+      expect(doctor.json.checks.find(({ check }) => check === 'server')?.message).toBe(
+        `${proxy.address} (TLS with a client certificate, API key)`,
+      );
+      const { text } = await keptOf(direct, `${tenant}/one`);
+      expect(text).toContain('coder');
+      for (const secret of [KEY, claim.json.lease.token]) {
+        expect(text).not.toContain(secret);
+        expect(JSON.stringify(doctor.json) + worker.tail()).not.toContain(secret);
+      }
+      expect(proxy.passed).toBeGreaterThan(before + 5);
+    },
+  );
 
   it.each([
     ['without the certificate', { TEMPORAL_TLS_CLIENT_CERT_PATH: '', TEMPORAL_TLS_CLIENT_KEY_PATH: '' }],
@@ -108,13 +128,14 @@ describe('TLS with a client certificate and an API key', () => {
     ['under another server name', { TEMPORAL_TLS_SERVER_NAME: 'other.test' }],
     ['without the authority', { TEMPORAL_TLS_SERVER_CA_CERT_PATH: '' }],
     ['without TLS', { TEMPORAL_TLS: 'false' }],
-  ])('nothing passes %s', async (_what, change) => {
+    ['without TLS, by flag', {}, ['--no-tls']],
+  ])('nothing passes %s', async (_what, change, flag: readonly string[] = []) => {
     const before = proxy.passed;
     const options = { cwd, env: { ...variables, ...change } };
-    const found = await batonJson<{ ok: boolean }>(['doctor'], options);
+    const found = await batonJson<{ ok: boolean }>(['doctor', ...flag], options);
     expect(found.exitCode).toBe(1);
     expect(found.json.ok).toBe(false);
-    const { exitCode, stdout, stderr } = await baton(['launch', 'job.json', '--json'], {
+    const { exitCode, stdout, stderr } = await baton(['launch', 'job.json', '--json', ...flag], {
       ...options,
       env: { ...options.env, BATON_DEBUG: '1' },
     });
