@@ -9,7 +9,8 @@ import { execa } from 'execa';
 export const CLI_VERSION = 'v1.5.1';
 /** Every mechanism of the design was tried on this server; older ones lack parts of it. */
 const OLDEST_SERVER = [1, 29] as const;
-const VERSION_TIMEOUT_MS = 10_000;
+/** A program of 100 MB on a slow disk takes its time to start; one that was given up too early would be built again. */
+const VERSION_TIMEOUT_MS = 60_000;
 
 export type Verdict = { readonly usable: true } | { readonly usable: false; readonly why: string };
 
