@@ -1,6 +1,6 @@
 /** The demo's claims, each judged from recorded facts alone: pure, so that a test can show that each one can fail. */
 import { effectsOf } from './history.js';
-import { countNotes, NOTES, type Facts } from './facts.js';
+import { attemptsOf, countNotes, notesBy, NOTES, type Facts } from './facts.js';
 import { judgePublication } from './publication-checks.js';
 
 export interface Check {
@@ -32,10 +32,20 @@ export function judge(facts: Facts): Check[] {
 
 const check = (name: string, passed: boolean, detail: string): Check => ({ name, passed, detail });
 const rowOf = (facts: Facts, attempt: string) => facts.end.rows.find((row) => row.attempt === attempt);
+/** The attempt after the one that was killed; others there may be by {@link Facts.accidents} alone. */
 const successorOf = (facts: Facts) => {
-  const rows = facts.end.rows.filter((row) => row.slot === NOTES && row.attempt !== facts.killed.attempt);
-  return rows.length === 1 ? rows[0] : undefined;
+  const killed = rowOf(facts, facts.killed.attempt);
+  return killed && attemptsOf(facts, NOTES).find((row) => row.number === killed.number + 1);
 };
+
+/** Whether all attempts but the killed one and the last were lost, and are known as accidents. */
+function onlyAccidentsElse(facts: Facts): boolean {
+  const known = new Set(facts.accidents.map((one) => one.attempt));
+  const others = attemptsOf(facts, NOTES).slice(0, -1);
+  return others.every(
+    (row) => row.workerStatus === 'lost' && (row.attempt === facts.killed.attempt || known.has(row.attempt)),
+  );
+}
 
 function killedInTheMiddle({ killed, packages }: Facts): Check {
   const passed = killed.exit.signal === 'SIGKILL' && killed.saved > 0 && killed.saved < packages;
@@ -46,10 +56,11 @@ function killedInTheMiddle({ killed, packages }: Facts): Check {
 function leaseExpired(facts: Facts): Check {
   const slot = facts.waiting.state.slots[NOTES];
   const row = facts.waiting.attempts.find((one) => one.attempt === facts.killed.attempt);
+  const lost = facts.waiting.attempts.filter((one) => one.slot === NOTES && one.workerStatus === 'lost');
   const passed =
     slot?.state === 'retry-wait' &&
     slot.gate === 'reassign' &&
-    slot.counts.losses === 1 &&
+    slot.counts.losses === lost.length &&
     slot.counts.failures === 0 &&
     row?.leaseStatus === 'expired' &&
     row.workerStatus === 'lost' &&
@@ -113,32 +124,33 @@ function successorClaimed(facts: Facts): Check {
     next.workerClass === 'senior-researcher' &&
     next.worker !== first.worker &&
     next.epoch > first.epoch &&
-    next.number === first.number + 1;
+    onlyAccidentsElse(facts) &&
+    attemptsOf(facts, NOTES).at(-1)?.workerStatus === 'succeeded';
+  const accidents = facts.accidents.filter((one) => one.slot === NOTES).length;
   const detail = next
-    ? `${next.worker} (${next.workerClass}), epoch ${first?.epoch} → ${next.epoch}`
+    ? `${next.worker} (${next.workerClass}), epoch ${first?.epoch} → ${next.epoch}${accidents > 0 ? `; ${accidents} more lost by accident` : ''}`
     : 'no successor';
   return check('a worker of the other class claimed the same slot under a higher epoch', passed, detail);
 }
 
 function notesReused(facts: Facts): Check {
   const { reused } = countNotes(facts);
+  const until = rowOf(facts, facts.killed.attempt)?.number ?? 0;
+  const before = notesBy(facts, (attempt) => (rowOf(facts, attempt)?.number ?? Infinity) <= until).size;
   const said = resultField(facts, 'reused');
-  const passed = reused > 0 && reused === facts.killed.saved && said === reused;
+  const passed = before > 0 && before === facts.killed.saved && said === reused;
   return check(
     'the successor reused every saved note',
     passed,
-    `${reused} saved by the first, ${String(said)} reused by the second`,
+    `${before} saved when the first died, ${String(said)} of ${reused} saved before reused by the one that finished`,
   );
 }
 
 function onlyTheRest(facts: Facts): Check {
-  const { rest, repeated, total } = countNotes(facts);
+  const { reused, rest, repeated, total } = countNotes(facts);
   const said = resultField(facts, 'written');
   const passed =
-    repeated === 0 &&
-    total === facts.packages &&
-    rest === facts.packages - facts.killed.saved &&
-    said === rest;
+    repeated === 0 && total === facts.packages && rest === facts.packages - reused && said === rest;
   return check(
     'it repeated only the rest',
     passed,
@@ -172,17 +184,19 @@ function predecessorKept(facts: Facts): Check {
 function runSucceeded({ end }: Facts): Check {
   const slots = end.shown.slots.map((slot) => `${slot.slot} ${slot.state}`);
   const counts = end.shown.slots.find((slot) => slot.slot === NOTES)?.counts;
+  const claims = attemptsOf({ end }, NOTES).length;
   const passed =
     end.shown.status === 'succeeded' &&
     end.temporalStatus === 'COMPLETED' &&
     end.shown.slots.every((slot) => slot.state === 'succeeded') &&
-    counts?.claims === 2 &&
-    counts.losses === 1;
+    claims >= 2 &&
+    counts?.claims === claims &&
+    counts.losses === claims - 1;
   return check('the run succeeded', passed, `${slots.join(', ')}; Temporal says ${end.temporalStatus}`);
 }
 
 function reportSaved({ report, end }: Facts): Check {
-  const row = end.artifacts.find((one) => one.slot === 'report' && one.name === 'report.md');
+  const row = end.artifacts.findLast((one) => one.slot === 'report' && one.name === 'report.md');
   const result = end.shown.slots.find((slot) => slot.slot === 'report')?.result;
   const named =
     typeof result === 'object' && result !== null ? (result as Record<string, unknown>)['report'] : undefined;

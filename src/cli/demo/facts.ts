@@ -23,9 +23,17 @@ export interface Killed {
   /** Attempt and worker that died with it. */
   readonly attempt: string;
   readonly worker: string;
-  /** Notes saved when it was dead, by the store's rows. */
+  /** Notes saved when it was dead, by any attempt, by the store's rows. */
   readonly saved: number;
   readonly at: number;
+}
+
+/** A lease that expired though its host lives, after which the demo gave the slot to the same class again. */
+export interface Accident {
+  readonly slot: string;
+  readonly attempt: string;
+  readonly worker: string;
+  readonly workerClass: string;
 }
 
 /** What the publisher's own database says: it owns the effect, and alone knows. */
@@ -63,6 +71,8 @@ export interface Facts {
   /** Packages in the saved inventory: so many notes are due. */
   readonly packages: number;
   readonly killed: Killed;
+  /** Oldest first; none on a machine that does not stand still for longer than a lease lasts. */
+  readonly accidents: readonly Accident[];
   /** After the lease expired, before anybody reassigned. */
   readonly waiting: Snapshot;
   /** Milliseconds from the kill to retry-wait. */
@@ -94,21 +104,35 @@ export interface Facts {
 /** How the notes came about, counted in the store's rows. */
 export interface NoteCounts {
   readonly total: number;
-  /** Saved by the first attempt and used by the second. */
+  /** Saved by earlier attempts and used by the one that finished. */
   readonly reused: number;
-  /** Saved by the second attempt: what the kill had left undone. */
+  /** Saved by the one that finished: what the others had left undone. */
   readonly rest: number;
-  /** Saved by both: work done twice. */
+  /** Saved by more than one attempt: work done twice. */
   readonly repeated: number;
 }
 
 export const NOTES = 'notes';
 export const PUBLISH = 'publish';
 
-export function countNotes(facts: Pick<Facts, 'killed' | 'end'>): NoteCounts {
-  const steps = facts.end.artifacts.filter((row) => row.slot === NOTES && row.step !== null);
-  const first = new Set(steps.filter((row) => row.attempt === facts.killed.attempt).map((row) => row.step));
-  const later = new Set(steps.filter((row) => row.attempt !== facts.killed.attempt).map((row) => row.step));
-  const repeated = [...later].filter((step) => first.has(step)).length;
-  return { total: first.size + later.size - repeated, reused: first.size, rest: later.size, repeated };
+/** Attempts of a slot in order of their epochs. */
+export const attemptsOf = ({ end }: Pick<Facts, 'end'>, slot: string): readonly AttemptRow[] =>
+  end.rows.filter((row) => row.slot === slot);
+
+/** Distinct notes that were saved by the attempts that are asked for. */
+export function notesBy({ end }: Pick<Facts, 'end'>, wanted: (attempt: string) => boolean): Set<string> {
+  const saved = end.artifacts.filter((row) => row.slot === NOTES && wanted(row.attempt));
+  return new Set(saved.map((row) => row.step).filter((step) => step !== null));
+}
+
+export function countNotes(facts: Pick<Facts, 'end'>): NoteCounts {
+  const attempts = attemptsOf(facts, NOTES).map((row) => row.attempt);
+  const finisher = attempts.at(-1);
+  const reused = notesBy(facts, (attempt) => attempt !== finisher);
+  const own = notesBy(facts, (attempt) => attempt === finisher);
+  const rest = [...own].filter((step) => !reused.has(step)).length;
+  const total = reused.size + rest;
+  const saved = attempts.map((attempt) => notesBy(facts, (one) => one === attempt).size);
+  const repeated = saved.reduce((sum, size) => sum + size, 0) - total;
+  return { total, reused: reused.size, rest, repeated };
 }

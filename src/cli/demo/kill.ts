@@ -3,37 +3,83 @@
  * slices and frozen while they are counted, so that a fast machine or a small project cannot slip through between two looks.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LaunchedRun } from '../../client/client.js';
 import { BatonError } from '../../domain/errors.js';
-import type { Child } from '../../server/processes.js';
+import { isTerminalWorker, type WorkerStatus } from '../../domain/types.js';
 import type { Store } from '../../store/port.js';
+import type { Accidents } from './accidents.js';
 import { NOTES, type Killed } from './facts.js';
+import { savedNotes } from './records.js';
+import { Slices } from './slices.js';
+import type { Stage } from './stage.js';
 
 /** Share of the notes after which the host dies. */
 const SHARE = 0.4;
-/** How often the store is looked at while nobody has claimed the notes, in milliseconds. */
+/** How often the store is looked at while nobody works on the notes, in milliseconds. */
 const LOOK_MS = 5;
+const LIMIT_MS = 15 * 60_000;
 
 export interface KillOptions {
-  readonly store: Store;
-  readonly tenant: string;
-  readonly run: string;
-  readonly host: Child;
-  readonly signal: AbortSignal;
+  readonly stage: Stage;
+  readonly run: LaunchedRun;
+  readonly accidents: Accidents;
   /** Called with the notes saved so far, of how many, and by whom. */
   readonly onProgress: (saved: number, packages: number, worker: string) => void;
 }
 
 /**
  * @returns who was killed, and how many packages the inventory has
- * @throws BatonError `InvalidCommand` for a project too small to be in the middle of, `Internal` when the host ended by itself
+ * @throws BatonError `InvalidCommand` for a project too small to be in the middle of, `RunFailed` when an agent failed,
+ *   `Internal` when the host ended by itself or the time is up
  */
 export async function killInTheMiddle(options: KillOptions): Promise<{ killed: Killed; packages: number }> {
-  const { store, tenant, run, host, signal } = options;
-  const hostEnd = { yes: false };
-  void host.exited.then(() => (hostEnd.yes = true));
-  const attempt = await firstAttempt(options, () => hostEnd.yes);
-  host.kill('SIGSTOP');
-  const packages = await packagesIn(store, tenant, run);
+  const { stage, run, accidents, onProgress } = options;
+  const { store, signal, first: host } = stage;
+  const ended = { host: false };
+  void host.exited.then(() => (ended.host = true));
+  const until = performance.now() + LIMIT_MS;
+  let known: { packages: number; target: number; slices: Slices } | undefined;
+  let last: number | null = null;
+  for (;;) {
+    signal.throwIfAborted();
+    if (ended.host)
+      throw new BatonError('Internal', `the first host ended by itself. Its last lines:\n${host.tail()}`);
+    if (performance.now() > until)
+      throw new BatonError('Internal', `the notes were not half done within ${LIMIT_MS / 60_000} minutes`);
+    const attempt = await store.attempts.newest(run.tenant, run.run, NOTES);
+    if (attempt === null || endedBadly(attempt.workerStatus)) {
+      // It has to run freely to claim, before the first time as after a lease that expired by accident.
+      host.kill('SIGCONT');
+      if (last !== null) known?.slices.lengthen();
+      last = null;
+      await accidents.mend();
+      await sleep(LOOK_MS);
+      continue;
+    }
+    host.kill('SIGSTOP');
+    known ??= planFor(await packagesIn(store, run.tenant, run.run));
+    const { packages, target, slices } = known;
+    const saved = await savedNotes(stage, run);
+    onProgress(saved, packages, attempt.worker);
+    // One that has slipped through all the same is killed too: the checks say then that it was not in the middle.
+    if (saved >= target || attempt.workerStatus === 'succeeded') {
+      const at = Date.now();
+      host.kill('SIGKILL');
+      const exit = await host.exited;
+      const dead = await savedNotes(stage, run);
+      const { attempt: id, worker } = attempt;
+      return { killed: { pid: host.pid, exit, attempt: id, worker, saved: dead, at }, packages };
+    }
+    if (last !== null) slices.record(saved - last, target - saved);
+    last = saved;
+    host.kill('SIGCONT');
+    await sleep(slices.next);
+  }
+}
+
+const endedBadly = (status: WorkerStatus): boolean => isTerminalWorker(status) && status !== 'succeeded';
+
+function planFor(packages: number) {
   if (packages < 2) {
     throw BatonError.of(
       'InvalidCommand',
@@ -42,46 +88,7 @@ export async function killInTheMiddle(options: KillOptions): Promise<{ killed: K
     );
   }
   const target = Math.min(packages - 1, Math.max(1, Math.round(packages * SHARE)));
-  const slice = Math.min(25, Math.max(1, packages / 20));
-  const saved = async (): Promise<number> => {
-    const rows = await store.artifacts.list(tenant, run, NOTES);
-    return rows.filter((row) => row.attempt === attempt.attempt && row.step !== null).length;
-  };
-  for (let count = 0; count < target; count = await saved()) {
-    signal.throwIfAborted();
-    if (hostEnd.yes)
-      throw new BatonError('Internal', `the first host ended by itself. Its last lines:\n${host.tail()}`);
-    options.onProgress(count, packages, attempt.worker);
-    host.kill('SIGCONT');
-    await sleep(slice);
-    host.kill('SIGSTOP');
-  }
-  const at = Date.now();
-  host.kill('SIGKILL');
-  const exit = await host.exited;
-  const killed = {
-    pid: host.pid,
-    exit,
-    attempt: attempt.attempt,
-    worker: attempt.worker,
-    saved: await saved(),
-    at,
-  };
-  return { killed, packages };
-}
-
-async function firstAttempt({ store, tenant, run, host, signal }: KillOptions, ended: () => boolean) {
-  for (;;) {
-    signal.throwIfAborted();
-    const row = (await store.attempts.list(tenant, run, NOTES))[0];
-    if (row) return row;
-    const inventory = await store.attempts.newest(tenant, run, 'inventory');
-    if (inventory?.failure)
-      throw new BatonError('RunFailed', `the inventory failed: ${inventory.failure.message}`);
-    if (ended())
-      throw new BatonError('Internal', `the first host ended by itself. Its last lines:\n${host.tail()}`);
-    await sleep(LOOK_MS);
-  }
+  return { packages, target, slices: new Slices(packages) };
 }
 
 async function packagesIn(store: Store, tenant: string, run: string): Promise<number> {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LaunchedRun } from '../../client/client.js';
 import { BatonError } from '../../domain/errors.js';
 import { sha256 } from '../../store/canonical.js';
+import { Accidents } from './accidents.js';
 import { NOTES, type Facts } from './facts.js';
 import { killInTheMiddle } from './kill.js';
 import { answerLost, killPublishing, publicationAtEnd } from './publish.js';
@@ -16,8 +17,8 @@ import { FIRST_CLASS, packageRoot, PUBLISHER_CLASS, SECOND_CLASS, type Stage } f
 /** Nobody in the example's binding admits it. */
 const WRONG_CLASS = 'accountant';
 const REASON = 'its host was killed';
-/** Longest wait for the lease to expire and for the end of the run, in milliseconds. */
-const EXPIRY_LIMIT_MS = 60_000;
+/** Longest wait for the lease to expire and for the end of the run, in milliseconds: for machines that are much too busy. */
+const EXPIRY_LIMIT_MS = 3 * 60_000;
 const END_LIMIT_MS = 15 * 60_000;
 
 export interface Told {
@@ -32,7 +33,7 @@ export async function tellStory(
   project: string,
   workdir: string,
 ): Promise<Told> {
-  const { baton, store, signal } = stage;
+  const { baton } = stage;
   const published = await baton.publish({
     files: [path.join(packageRoot(), 'examples/dependency-report/baton.yaml')],
   });
@@ -43,12 +44,11 @@ export async function tellStory(
   });
   reporter.step(`launched run ${run.run}${run.ui ? `: ${run.ui}` : ''}`);
 
+  const accidents = new Accidents(stage, run, reporter);
   const { killed, packages } = await killInTheMiddle({
-    store,
-    tenant: run.tenant,
-    run: run.run,
-    host: stage.first,
-    signal,
+    stage,
+    run,
+    accidents,
     onProgress: (saved, of, worker) => reporter.progress(`notes ${bar(saved, of)} by ${worker}`),
   });
   reporter.step(`SIGKILL to the ${FIRST_CLASS} host after ${killed.saved} of ${packages} notes`);
@@ -75,8 +75,8 @@ export async function tellStory(
     `reassign to ${SECOND_CLASS}: slot ${NOTES} is open again, with the same run, pins and history`,
   );
 
-  const kill = await publishIntoSilence(stage, run, packages, reporter);
-  await finish(stage, run, reporter);
+  const kill = await publishIntoSilence(stage, run, packages, accidents, reporter);
+  await finish(stage, run, accidents, reporter);
   const publication = { ...kill, ...(await publicationAtEnd(stage, run)) };
   const end = await endOf(stage, run);
   const report = await writeReport(run, end, workdir);
@@ -85,6 +85,7 @@ export async function tellStory(
     pins: run.pins,
     packages,
     killed,
+    accidents: accidents.all,
     waiting,
     killToRetryWaitMs,
     refused,
@@ -116,12 +117,13 @@ async function publishIntoSilence(
   stage: Stage,
   run: LaunchedRun,
   packages: number,
+  accidents: Accidents,
   reporter: Reporter,
 ): Promise<Awaited<ReturnType<typeof killPublishing>>> {
   let lost = false;
   const silence = answerLost(stage, END_LIMIT_MS).then(() => void (lost = true));
   const done = async (): Promise<boolean> => {
-    await throwOnFailure(stage, run);
+    await accidents.mend();
     const saved = await savedNotes(stage, run);
     const noting = saved < packages;
     reporter.progress(
@@ -142,16 +144,13 @@ async function publishIntoSilence(
   return kill;
 }
 
-/** A failure that an agent reported would wait for a person, where the binding's retries are manual. */
-async function throwOnFailure(stage: Stage, run: LaunchedRun): Promise<void> {
-  const attempts = await stage.store.attempts.list(run.tenant, run.run);
-  const failed = attempts.find((row) => row.failure !== null && row.workerStatus === 'failed');
-  if (failed?.failure)
-    throw new BatonError('RunFailed', `${failed.worker} failed: ${failed.failure.message}`);
-}
-
 /** Waits for the end of the run. */
-async function finish(stage: Stage, run: LaunchedRun, reporter: Reporter): Promise<void> {
+async function finish(
+  stage: Stage,
+  run: LaunchedRun,
+  accidents: Accidents,
+  reporter: Reporter,
+): Promise<void> {
   let over = false;
   const ended = run.result().then(
     () => void (over = true),
@@ -162,7 +161,7 @@ async function finish(stage: Stage, run: LaunchedRun, reporter: Reporter): Promi
     },
   );
   const done = async (): Promise<boolean> => {
-    await throwOnFailure(stage, run);
+    await accidents.mend();
     reporter.progress('waiting for the successor, who has to ask the publisher …');
     return over;
   };

@@ -5,7 +5,7 @@ import type { AttemptView } from '../../agent/types.js';
 import type { SlotShown } from '../../client/show.js';
 import { colours as pc } from '../colours.js';
 import type { Check } from './checks.js';
-import { countNotes, type NoteCounts } from './facts.js';
+import { countNotes, type Accident, type NoteCounts } from './facts.js';
 import type { Stage } from './stage.js';
 import type { Told } from './story.js';
 
@@ -24,6 +24,8 @@ export interface DemoSummary {
     readonly sends: number;
     readonly lookups: number;
   };
+  /** Leases that expired by accident: the machine stood still for longer than they lasted. */
+  readonly accidents: readonly Accident[];
   readonly killToRetryWaitMs: number;
   readonly seconds: number;
   readonly slots: readonly SlotShown[];
@@ -56,6 +58,7 @@ export function summarise(
     report: facts.report,
     notes: countNotes(facts),
     publication: countPublication(facts),
+    accidents: facts.accidents,
     killToRetryWaitMs: facts.killToRetryWaitMs,
     seconds: at.seconds,
     slots: facts.end.shown.slots,
@@ -78,7 +81,7 @@ function countPublication({ published }: Told['facts']): DemoSummary['publicatio
 
 /** For people; ends with the lines that they need next. */
 export function renderSummary(summary: DemoSummary): string {
-  const { notes, publication, server, report, checks } = summary;
+  const { notes, publication, accidents, server, report, checks } = summary;
   const mark = (passed: boolean): string => (passed ? pc.green('✓') : pc.red('✗'));
   const failed = checks.filter((check) => !check.passed).length;
   const ui = server.ui ?? 'unknown';
@@ -92,6 +95,10 @@ export function renderSummary(summary: DemoSummary): string {
     pc.bold('Attempts'),
     attemptTable(summary.attempts),
     `${pc.bold('Notes')}        ${notes.total}: ${notes.reused} reused, ${notes.rest} done by the successor, ${notes.repeated} done twice`,
+    ...accidents.map(
+      ({ slot, worker }) =>
+        `${pc.bold('By accident')}  the lease of ${worker} on ${slot} expired; reassigned`,
+    ),
     `${pc.bold('Published')}    ${publication.publications} by the publisher’s own count: sent ${publication.sends}, asked for ${publication.lookups}`,
     `${pc.bold('Report')}       ${report.path}`,
     `${pc.bold('Temporal UI')}  ${ui}${server.running ? '' : pc.dim(' (ended with the demo; --keep leaves it running)')}`,
